@@ -1,0 +1,100 @@
+"""Every error that callslip raises, as one tree.
+
+::
+
+    CallslipError                   anything below; catch this to catch all of them
+    ├── SettingsError               a setting or an argument of a caller is wrong (also a ValueError)
+    ├── HandleError                 a handle did not lead to a result (also a LookupError)
+    │   ├── UnknownHandle           nothing of that id in this scope: invented, foreign or mistyped
+    │   └── HandleGone              it was here: expired, evicted, deleted, or its session closed
+    ├── StoreError                  the index or the payload store could not do its work
+    │   ├── StoreUnavailable        away, full, locked, refused: the same call may work later
+    │   └── PayloadDamaged          stored bytes do not match their checksum: never returned
+    ├── PatternError                a search pattern that RE2 does not take (also a ValueError)
+    └── NotRestorable               a stored Python object needs a class that is not importable here
+
+A caller gets these. A model never does: the tools in `callslip.tools` turn each of them into one
+short sentence (`CallslipError.for_model`), which carries no path, no SQL and no payload.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "CallslipError",
+    "HandleError",
+    "HandleGone",
+    "NotRestorable",
+    "PatternError",
+    "PayloadDamaged",
+    "SettingsError",
+    "StoreError",
+    "StoreUnavailable",
+    "UnknownHandle",
+]
+
+
+class CallslipError(Exception):
+    """The root of the tree. `for_model` is the sentence that a model may see."""
+
+    def __init__(self, message: str, *, for_model: str | None = None) -> None:
+        super().__init__(message)
+        self.for_model = for_model or "The store could not answer; go on without this result."
+
+
+class SettingsError(CallslipError, ValueError):
+    """A setting or an argument is wrong; the message names it, its value and what to give."""
+
+
+class HandleError(CallslipError, LookupError):
+    """A handle did not lead to a result."""
+
+
+class UnknownHandle(HandleError):
+    """No result of that id is visible in this scope.
+
+    An id of another session, user or tenant gets this very answer, so that nobody learns what
+    others store.
+    """
+
+
+class HandleGone(HandleError):
+    """The result was here and is gone; `why` says how (`expired`, `evicted`, `closed`, `deleted`)."""
+
+    def __init__(self, message: str, *, why: str, for_model: str | None = None) -> None:
+        super().__init__(message, for_model=for_model)
+        self.why = why
+
+
+class StoreError(CallslipError):
+    """The index or the payload store could not do its work."""
+
+
+class StoreUnavailable(StoreError):
+    """The store is away, full, locked or refused the call; the same call may work later.
+
+    `reason` is a few fixed words (`disk full`, `permission denied`, `locked`, `timed out`,
+    `unreachable`, `failed`) that are safe to show to a model.
+    """
+
+    def __init__(self, message: str, *, reason: str) -> None:
+        super().__init__(message, for_model=f"The store could not answer ({reason}); try once more.")
+        self.reason = reason
+
+
+class PayloadDamaged(StoreError):
+    """Stored bytes do not match their checksum, or are cut short. They are never returned."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(
+            message,
+            for_model="This part of the stored result is damaged and cannot be shown; "
+            "read another part, or run the tool again.",
+        )
+
+
+class PatternError(CallslipError, ValueError):
+    """A search pattern that RE2 does not take: look-around, a back-reference, or bad syntax."""
+
+
+class NotRestorable(CallslipError):
+    """A stored Python object needs a class that is not importable in this process."""

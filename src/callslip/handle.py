@@ -1,0 +1,167 @@
+"""The frozen values that everything else passes around. Standard library only.
+
+What may live here: values without behaviour beyond their own formatting. No I/O, no framework.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Kind = Literal["text", "rows", "document", "media"]
+Source = Literal["str", "bytes"]
+"""Where a content's bytes come from: `str` bytes are UTF-8 with lone surrogates passed through
+(`surrogatepass`), `bytes` are anything and are viewed as UTF-8 with each bad byte marked."""
+
+Why = Literal["expired", "evicted", "closed", "deleted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whose result it is. Every look-up carries one; equal strings in other places never mix."""
+
+    session: str
+    user: str = ""
+    tenant: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a content is like, known without reading it.
+
+    `size` is in bytes, `chars` in characters of the text view, `lines` in lines of the text view
+    (records where a line is a record), `records` the number of records or None where there are
+    none, `fields` the names of the first record's fields, `marked` how many characters of the
+    text view stand for bytes or surrogates that are not valid Unicode.
+    """
+
+    kind: Kind = "text"
+    mime: str = "text/plain"
+    size: int = 0
+    chars: int = 0
+    lines: int = 0
+    records: int | None = None
+    fields: tuple[str, ...] = ()
+    marked: int = 0
+    by_record: bool = False
+    """True where a line of the text view is a record rather than what ends in a newline."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """The small stand-in for a stored result. `str(handle)` is the envelope a model sees."""
+
+    id: str
+    tool: str
+    shape: Shape
+    created_at: float
+    """Seconds since the epoch, on the store's clock. Never rendered: envelopes carry no clock."""
+    args: str = ""
+    """The call's arguments as JSON, cut at `limits.ARGS_CHARS`."""
+    status: str = ""
+    same_as: str = ""
+    """The id of the first handle of this session with the very same content, if not this one."""
+    envelope: str = field(default="", repr=False)
+
+    @property
+    def kind(self) -> Kind:
+        """`text`, `rows`, `document` or `media`."""
+        return self.shape.kind
+
+    @property
+    def size(self) -> int:
+        """Bytes of the stored content."""
+        return self.shape.size
+
+    @property
+    def lines(self) -> int:
+        """Lines of the content's text view."""
+        return self.shape.lines
+
+    def __str__(self) -> str:
+        return self.envelope
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One capped reply of `read`. `str(page)` is what a model sees; `text` is the content alone.
+
+    The `text` of all pages of a walk, joined, is the content's text view: every character once.
+    """
+
+    text: str
+    start: int
+    """The first line shown, from 1."""
+    end: int
+    """The last line shown; its rest may be on the next page."""
+    total: int
+    """Lines of the whole content."""
+    next: dict[str, int] | None
+    """The keyword arguments that continue, or None at the end."""
+    rendered: str = field(repr=False)
+
+    def __str__(self) -> str:
+        return self.rendered
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One match of a search: where it is, and a window of the text around it."""
+
+    line: int
+    """From 1."""
+    column: int
+    """Characters of the line before the match: what `read(id, start=line, column=column)` takes."""
+    match: str
+    text: str
+    """The window: the match and what stands around it in its line or lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """One capped reply of `search`: how many matches there are in all, and the next few of them."""
+
+    hits: tuple[Hit, ...]
+    text: str
+    """The windows alone, one a line."""
+    total: int
+    next: dict[str, int] | None
+    rendered: str = field(repr=False)
+
+    def __str__(self) -> str:
+        return self.rendered
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """One capped reply of `list`: the handles of a session, oldest first."""
+
+    handles: tuple[Handle, ...]
+    text: str
+    total: int
+    next: dict[str, int] | None
+    rendered: str = field(repr=False)
+
+    def __str__(self) -> str:
+        return self.rendered
+
+
+class Envelope(str):
+    """The envelope that stands in for a value, with the handle it shows (None if not stored).
+
+    A `str` in every respect; the type is how the offloader knows its own work again.
+    """
+
+    __slots__ = ("handle",)
+    handle: Handle | None
+
+    def __new__(cls, text: str, handle: Handle | None = None) -> Envelope:
+        self = super().__new__(cls, text)
+        self.handle = handle
+        return self
+
+
+class Reply(str):
+    """What a read-back tool answers. Never offloaded, whatever its size: exempt by this type."""
+
+    __slots__ = ()

@@ -1,0 +1,68 @@
+"""Every cap and default, once. Sizes are in characters unless a name says bytes."""
+
+from __future__ import annotations
+
+# --- what enters a window -----------------------------------------------------------------------
+
+THRESHOLD_CHARS = 16_000
+"""A result longer than this is offloaded: one full page, below which reading back costs more."""
+
+PAGE_CAP_CHARS = 16_000
+"""No reply of a read-back tool is longer than this, its frame included."""
+
+PAGE_CHARS = 4_000
+"""What a page holds when the caller names no limit. Small models copy a cap as their argument."""
+
+FRAME_CHARS = 600
+"""What the frame of a reply (opening tag, note, continuation) may take of it at the most."""
+
+PREVIEW_LINES = 20
+PREVIEW_CHARS = 1_200
+TAIL_LINES = 5
+ENVELOPE_CHARS = 400
+"""What the envelope may add to the preview."""
+
+REFUSED_CHARS = 4_000
+"""The bounded head and tail a model gets when a result could not be stored."""
+
+ERROR_CHARS = 4_000
+"""The bounded text of a failed call that a model gets."""
+
+HITS_DEFAULT = 8
+HITS_CAP = 100
+HIT_CHARS = 160
+"""A search hit's window: the match and what stands around it in its line."""
+
+CONTEXT_CAP = 10
+LIST_ITEMS = 20
+TOOL_NAME_CHARS = 64
+ARGS_CHARS = 300
+"""What is kept of a call's arguments, for the answer that names the call which would repeat it."""
+
+# --- how it is stored ---------------------------------------------------------------------------
+
+CHUNK_BYTES = 128 * 1024
+"""Raw bytes of one chunk at the most; a page decompresses one or two of them."""
+
+CHUNK_MIN_BYTES = 64 * 1024
+INLINE_BYTES = 32 * 1024
+"""A packed payload up to this size lives in the index row, in the same transaction."""
+
+STREAM_BLOCK_BYTES = 1024 * 1024
+MATCH_BYTES = 64 * 1024
+"""A search match longer than this is cut: it bounds what is held when a match spans chunks."""
+
+DIRECTORIES_CACHED = 256
+CHUNKS_CACHED = 64
+
+# --- how long it lives --------------------------------------------------------------------------
+
+TOMBSTONE_SECONDS = 30 * 24 * 3600
+ORPHAN_GRACE_SECONDS = 3600
+"""gc leaves unreferenced objects alone until they are this old: a put may be under way."""
+
+SWEEP_EVERY_SECONDS = 30
+SWEEP_ROWS = 200
+SWEEP_MILLISECONDS = 20
+BUSY_SECONDS = 30.0
+SPOOL_BYTES = 1024 * 1024 * 1024

@@ -1,0 +1,316 @@
+"""The few operations that an index and a payload store must do, as plain values.
+
+A policy ("flow") is a generator that yields these and gets their results; it does no I/O and knows
+no colour. `callslip.stacks.drive` carries the operations to a backend, in a thread of the caller
+or off an event loop. So every policy is written once, and a new backend implements `run(op)` for
+the dozen operations below; `callslip.testing` ships the contract they must keep.
+
+What may live here: operations, the rows they carry, nothing that acts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar, cast
+
+from callslip.handle import Scope, Shape, Why
+
+T_co = TypeVar("T_co", covariant=True)
+T = TypeVar("T")
+
+
+class Op(Generic[T_co]):
+    """One operation; its type parameter is what running it returns."""
+
+    __slots__ = ()
+
+
+Flow = Generator["Op[Any]", Any, T]
+
+
+def do(op: Op[T]) -> Flow[T]:
+    """Yield one operation from inside a flow, typed: ``row = yield from do(Get(scope, id))``."""
+    return cast("T", (yield op))
+
+
+class Runs(Protocol):
+    """What a driver needs of a backend. It raises `StoreUnavailable` for whatever may pass."""
+
+    def run(self, op: Op[T], /) -> T: ...
+
+
+# --- rows ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """Where a content's packed bytes are: in the index (`data`), or in the payload store (`key`)."""
+
+    digest: bytes
+    """32 bytes, keyed per tenant, over form and content."""
+    form: str
+    """How `load` rebuilds the value (`callslip.stacks.content`)."""
+    packed: int
+    """Bytes of the packed payload."""
+    trailer: int
+    """Offset of the packed payload's trailer: the directory is `packed[trailer:]`."""
+    key: str | None = None
+    data: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One row of the index: a handle and the payload that it leads to."""
+
+    scope: Scope
+    id: str
+    call: bytes
+    """16 bytes that identify the call (scope, tool, arguments or call id)."""
+    tool: str
+    args: str
+    status: str
+    shape: Shape
+    preview: str
+    created_at: float
+    payload: Payload
+    same_as: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tombstone:
+    """What is left of a result: enough to say what it was and which call would make it again."""
+
+    id: str
+    tool: str
+    args: str
+    shape: Shape
+    why: Why
+    gone_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """Caps on what is kept; the oldest results go first. None means no cap. Sizes in bytes of
+    content; a payload that several results share counts once for each of them."""
+
+    session_results: int | None = None
+    session_bytes: int | None = None
+    tenant_results: int | None = None
+    tenant_bytes: int | None = None
+
+
+# --- index --------------------------------------------------------------------------------------
+
+
+class IndexOp(Op[T_co]):
+    """An operation on the index. Each is one transaction: done whole, or not at all."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FindPayload(IndexOp["Payload | None"]):
+    """The tenant's payload of that digest, if one is stored. `data` may be left out."""
+
+    tenant: str
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Inserted:
+    """What `Insert` did.
+
+    `result` is the row as it stands now: the given one, or the one that the same call and content
+    made before (`created` False). `first` is False where the session already held the very same
+    content. `adopted` says whether the index took the given payload; where it kept another one of
+    the same digest, the caller deletes the object that it had uploaded.
+    """
+
+    result: Result
+    created: bool
+    adopted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Insert(IndexOp["Inserted | None"]):
+    """Store a row, its payload and its session in one transaction.
+
+    - Opens the session if it is new, or was closed; counts as activity.
+    - The id: the shortest of `ids` that is free in this scope or already belongs to this very call
+      and content (a tombstone of the same call and content is revived).
+    - One payload per (tenant, digest), reference-counted. `result.payload` with neither `key` nor
+      `data` means "the one I saw with FindPayload"; if it is gone meanwhile the answer is None, and
+      nothing was written.
+    - `same_as` of the stored row is the id of the session's first live row with the same payload,
+      or "" if this is it.
+    - With a quota, the oldest other rows of the session (then of the tenant) become tombstones
+      (`evicted`) until it holds; their payloads are released to the garbage list.
+    """
+
+    result: Result
+    ids: Sequence[str]
+    ttl: float | None
+    quota: Quota
+    now: float
+
+
+@dataclass(frozen=True, slots=True)
+class Get(IndexOp["Result | Tombstone | None"]):
+    """A row by scope and id, or its tombstone, or None. A session whose `ttl` has run out since
+    its last activity is expired for a reader even before the sweep has been there. Counts as
+    activity (written at most once a minute for each session, or a tenth of its ttl)."""
+
+    scope: Scope
+    id: str
+    now: float
+
+
+@dataclass(frozen=True, slots=True)
+class List(IndexOp["tuple[Sequence[Result], int]"]):
+    """Live rows of a session, oldest first, `limit` of them after skipping `after`, and how many
+    there are in all. Payload `data` is left out. Counts as activity."""
+
+    scope: Scope
+    after: int
+    limit: int
+    now: float
+
+
+@dataclass(frozen=True, slots=True)
+class Remove(IndexOp[int]):
+    """Remove results, and answer how many: of a tenant, of a user, of a session, or one by id.
+
+    `why` `closed` or `deleted` with `tombstones` leaves tombstones; without, no trace remains of
+    the rows nor of their sessions. Payloads that nothing refers to any more go to the garbage list.
+    A field left None means all of them; `id` needs `session`, `session` and `user` need `tenant`.
+    """
+
+    why: Why
+    now: float
+    tenant: str
+    user: str | None = None
+    session: str | None = None
+    id: str | None = None
+    tombstones: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep(IndexOp[bool]):
+    """Turn up to `rows` results of expired sessions into tombstones, and drop tombstones older than
+    `limits.TOMBSTONE_SECONDS`. True if there is more to do. Stops after `milliseconds`."""
+
+    now: float
+    rows: int
+    milliseconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Garbage(IndexOp["Sequence[str]"]):
+    """Up to `limit` keys of payload objects that nothing refers to any more."""
+
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Forget(IndexOp[None]):
+    """Strike keys off the garbage list: their objects are deleted."""
+
+    keys: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Payloads(IndexOp["Sequence[tuple[str, Payload, int]]"]):
+    """(tenant, payload, references counted from the rows) of up to `limit` payloads, ordered by
+    (tenant, digest), after the given pair. For gc and verify."""
+
+    after: tuple[str, bytes] | None
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class KnownKeys(IndexOp["frozenset[str]"]):
+    """Which of `keys` the index knows, as a payload or as garbage."""
+
+    keys: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Repair(IndexOp["Sequence[str]"]):
+    """Check the index itself: reference counts, dangling rows, the database's own check. Answers
+    one sentence for each finding; mends the counts if `mend`."""
+
+    mend: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """How much a tenant, a session, or the whole store holds. Sizes in bytes."""
+
+    sessions: int
+    results: int
+    tombstones: int
+    payloads: int
+    content_bytes: int
+    packed_bytes: int
+    garbage: int
+
+
+@dataclass(frozen=True, slots=True)
+class Count(IndexOp[Totals]):
+    """Totals of the whole store, or of one tenant, or of one session."""
+
+    tenant: str | None = None
+    scope: Scope | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sessions(IndexOp["Sequence[tuple[Scope, float, int]]"]):
+    """(scope, last activity, live results) of up to `limit` sessions, latest activity first."""
+
+    limit: int
+    after: int = 0
+    tenant: str | None = None
+
+
+# --- payload store ------------------------------------------------------------------------------
+
+
+class PayloadOp(Op[T_co]):
+    """An operation on the payload store. Keys are `/`-separated, `[a-z0-9_./-]`, made by us."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PutObject(PayloadOp[int]):
+    """Write one new object, durably, and answer its size as the store itself reports it. Half an
+    object is never visible under its key; an existing key is an error (keys are random)."""
+
+    key: str
+    parts: Iterable[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadObject(PayloadOp[bytes]):
+    """`length` bytes from `start`. A missing object or a short read raises `PayloadDamaged`."""
+
+    key: str
+    start: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteObjects(PayloadOp[None]):
+    """Delete objects; one that is not there is no error."""
+
+    keys: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ListObjects(PayloadOp["Sequence[tuple[str, int, float]]"]):
+    """(key, bytes, modified at) of up to `limit` objects, in key order, after the given key.
+    Unfinished uploads count, under whatever name they have, so that gc can remove them."""
+
+    after: str | None
+    limit: int
