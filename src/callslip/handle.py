@@ -6,7 +6,7 @@ What may live here: values without behaviour beyond their own formatting. No I/O
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Self
 
 Kind = Literal["text", "rows", "document", "media"]
 Source = Literal["str", "bytes"]
@@ -155,7 +155,7 @@ class Envelope(str):
     __slots__ = ("handle",)
     handle: Handle | None
 
-    def __new__(cls, text: str, handle: Handle | None = None) -> Envelope:
+    def __new__(cls, text: str, handle: Handle | None = None) -> Self:
         self = super().__new__(cls, text)
         self.handle = handle
         return self

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from callslip.stacks.ops import Flow, IndexOp, Op, Runs
+from callslip.errors import StoreUnavailable
+from callslip.stacks.ops import Aside, Flow, IndexOp, Op, Runs
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -13,15 +17,78 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Backend:
-    """An index and a payload store, as the one thing that runs operations."""
+class Lazy:
+    """A backend that is opened by its first operation, so that a store costs nothing until used.
 
-    def __init__(self, index: Runs, payloads: Runs) -> None:
-        self.index = index
-        self.payloads = payloads
+    What opening raises is raised by that operation, inside the flow, and tried again by the next.
+    """
+
+    def __init__(self, open_backend: Callable[[], Runs]) -> None:
+        self._open = open_backend
+        self._opened: Runs | None = None
+        self._lock = threading.Lock()
 
     def run(self, op: Op[T], /) -> T:
-        return (self.index if isinstance(op, IndexOp) else self.payloads).run(op)
+        opened = self._opened
+        if opened is None:
+            with self._lock:
+                opened = self._opened
+                if opened is None:
+                    opened = self._opened = self._open()
+        return opened.run(op)
+
+    def close(self) -> None:
+        """Close what was opened; a later operation opens it again."""
+        with self._lock:
+            opened, self._opened = self._opened, None
+        if opened is not None and hasattr(opened, "close"):
+            opened.close()
+
+
+class Backend:
+    """An index, a payload store, and the local store that takes results while those are away."""
+
+    def __init__(self, index: Runs, payloads: Runs, spool: Runs | None = None) -> None:
+        self.index = index
+        self.payloads = payloads
+        self.spool = spool
+
+    def run(self, op: Op[T], /) -> T:
+        if isinstance(op, Aside):
+            if self.spool is None:
+                raise StoreUnavailable("this store has no spool", reason="failed")
+            return cast("T", self.spool.run(op.op))
+        try:
+            return (self.index if isinstance(op, IndexOp) else self.payloads).run(op)
+        except OSError as error:
+            raise StoreUnavailable(
+                f"{type(op).__name__}: {error}", reason=reason_of(error)
+            ) from error
+
+    def close(self) -> None:
+        """Close every part that can be closed."""
+        for part in (self.index, self.payloads, self.spool):
+            if part is not None and hasattr(part, "close"):
+                part.close()
+
+
+_REASONS = {
+    errno.ENOSPC: "disk full",
+    errno.EDQUOT: "disk full",
+    errno.EFBIG: "disk full",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+    errno.EROFS: "permission denied",
+    errno.ETIMEDOUT: "timed out",
+    errno.ECONNREFUSED: "unreachable",
+    errno.ENETUNREACH: "unreachable",
+    errno.EHOSTUNREACH: "unreachable",
+}
+
+
+def reason_of(error: OSError) -> str:
+    """The fixed words of `StoreUnavailable.reason` for an operating system's error."""
+    return _REASONS.get(error.errno or 0, "failed")
 
 
 def drive(backend: Runs, flow: Flow[T]) -> T:
@@ -31,7 +98,7 @@ def drive(backend: Runs, flow: Flow[T]) -> T:
         while True:
             try:
                 result = backend.run(op)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - whatever it is, the flow decides
                 op = flow.throw(error)
             else:
                 op = flow.send(result)
@@ -63,8 +130,8 @@ def _forget_pool() -> None:
     _pool = None
 
 
-if hasattr(__import__("os"), "register_at_fork"):
-    __import__("os").register_at_fork(after_in_child=_forget_pool)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_pool)
 
 
 async def adrive(backend: Runs, flow: Flow[T]) -> T:
