@@ -49,6 +49,9 @@ INLINE_BYTES = 32 * 1024
 """A packed payload up to this size lives in the index row, in the same transaction."""
 
 STREAM_BLOCK_BYTES = 1024 * 1024
+HELD_BYTES = 16 * 1024 * 1024
+"""How much a packer holds back for a record whose end is not found yet; then it gives records up."""
+
 MATCH_BYTES = 64 * 1024
 """A search match longer than this is cut: it bounds what is held when a match spans chunks."""
 
