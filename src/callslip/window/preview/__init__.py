@@ -1,0 +1,43 @@
+"""One chosen preview for each kind of content: what a reader would look at first.
+
+A kind is a module with `render(sample, shape, lines, chars) -> str | None` and one line below: the
+first that does not answer None has chosen. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from callslip.handle import Shape
+from callslip.limits import PREVIEW_CHARS, PREVIEW_LINES
+from callslip.window.preview import log, runs, text
+from callslip.window.preview.parts import quiet
+from callslip.window.preview.sample import Line, Sample, Sampler
+
+__all__ = ["Line", "Sample", "Sampler", "own", "preview"]
+
+_CHOICES: tuple[Callable[[Sample, Shape, int, int], str | None], ...] = (
+    runs.render,
+    log.render,
+    text.render,
+)
+
+
+def preview(
+    sample: Sample, shape: Shape, lines: int = PREVIEW_LINES, chars: int = PREVIEW_CHARS
+) -> str:
+    """The preview, `chars` characters at the most, notes included.
+
+    Its first line says how small a part is shown (`20 of 1,503 lines`), for the envelope's opening
+    tag; the rest is the excerpt, inert. `lines` bounds the lines of the head.
+    """
+    for render in _CHOICES:
+        made = render(sample, shape, lines, chars)
+        if made is not None:
+            return made[: max(chars, 0)]
+    return ""
+
+
+def own(made: str, chars: int = PREVIEW_CHARS) -> str:
+    """A preview that a tool brought along, in the same form: under the cap, inert, no label."""
+    return "\n" + quiet(made)[: max(chars - 1, 0)]

@@ -1,0 +1,144 @@
+"""The handle, rendered for the model. Every form is a pure function of its arguments.
+
+The same arguments give the same bytes for ever: no clock, no counter, no chance. The opening tag
+names the handle, the tool that reads it and how small a part is shown; then the preview, inert;
+then, outside and last, the notice with the calls that come next.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from callslip.handle import Shape
+from callslip.limits import ENVELOPE_CHARS, PREVIEW_CHARS, REFUSED_CHARS, TOOL_NAME_CHARS
+from callslip.window.inert import attr, inert, shown
+from callslip.window.policy import bounded
+
+__all__ = ["NO_READER", "Vocabulary", "human_size", "no_reader", "refused", "same_as", "stored"]
+
+Vocabulary = Literal["results", "files"]
+
+_READ = {"results": "read_result", "files": "read_slice"}
+_SEARCH = {"results": "search_result", "files": "grep_file"}
+_REASON_CHARS = 40
+_TYPE_CHARS = 32
+_SHOWN_CHARS = 64
+
+
+def human_size(size: int) -> str:
+    """`812B`, `142.9KB`, `7.5MB`: bytes as people write them, 1,024 to the KB."""
+    if size < 1024:
+        return f"{size}B"
+    amount = float(size)
+    for unit in ("KB", "MB", "GB", "TB"):
+        amount /= 1024
+        if amount < 1023.95 or unit == "TB":
+            break
+    return f"{amount:.1f}{unit}"
+
+
+def stored(
+    id: str,
+    tool: str,
+    shape: Shape,
+    preview: str,
+    *,
+    status: str = "",
+    error_type: str = "",
+    vocabulary: Vocabulary = "results",
+    preview_chars: int = PREVIEW_CHARS,
+) -> str:
+    """The envelope of a stored result: `preview_chars` + `ENVELOPE_CHARS` at the most.
+
+    `preview` is what `callslip.window.preview` made: its first line says how much is shown and
+    goes into the opening tag. `status` is `error` for a failed call, with its `error_type`.
+    """
+    read, search = _READ[vocabulary], _SEARCH[vocabulary]
+    label, _, body = preview.partition("\n")
+    opening = _opening(id, tool, shape, status, error_type, label, read)
+    notice = f'Full result stored; read with {read}("{id}") or {search}("{id}", pattern).'
+    return _frame(opening, body, notice, preview_chars + ENVELOPE_CHARS)
+
+
+def no_reader(
+    id: str,
+    tool: str,
+    shape: Shape,
+    preview: str,
+    *,
+    status: str = "",
+    error_type: str = "",
+    preview_chars: int = PREVIEW_CHARS,
+) -> str:
+    """The same where no read-back tool is bound: it promises no call that cannot be made."""
+    label, _, body = preview.partition("\n")
+    opening = _opening(id, tool, shape, status, error_type, label, "")
+    return _frame(opening, body, NO_READER, preview_chars + ENVELOPE_CHARS)
+
+
+NO_READER = "Full result stored; no tool here reads it back, so this excerpt is all there is."
+
+
+def same_as(
+    id: str, tool: str, shape: Shape, first: str, *, vocabulary: Vocabulary = "results"
+) -> str:
+    """One line for content that this session has already been shown, under the handle `first`."""
+    read, search = _READ[vocabulary], _SEARCH[vocabulary]
+    tag = _attributes(id=id, tool=attr(tool, TOOL_NAME_CHARS), same_as=first, read=read)
+    return (
+        f"<result {tag}>The very same content as {first}, shown before.</result> "
+        f'Read with {read}("{first}") or {search}("{first}", pattern).'
+    )
+
+
+def refused(
+    reason: str, text: str, cap: int = REFUSED_CHARS, *, tool: str = "", status: str = ""
+) -> str:
+    """What a model gets of a result that could not be stored: `cap` characters in all.
+
+    The head and tail of `text` with an exact note between them, no handle, and the reason in a few
+    words (`StoreUnavailable.reason`).
+    """
+    notice = (
+        "Not stored: the part left out cannot be read back. "
+        "Ask the tool for a smaller part if you need it."
+    )
+    given = {"tool": attr(tool, TOOL_NAME_CHARS), "status": attr(status, _TYPE_CHARS)}
+    given = {name: word for name, word in given.items() if word}
+    tag = _attributes(stored="false", reason=attr(reason, _REASON_CHARS), **given)
+    # The tag says how much is shown, so the room is taken with the longest such label.
+    longest = len(f' shown="{len(text):,} of {len(text):,} characters"')
+    frame = len(f"<result {tag}>\n\n</result>\n{notice}") + longest
+    body = inert(bounded(shown(text), max(cap - frame, 0)), notes=False)
+    kept = min(len(body), len(text))
+    tag += f' shown="{kept:,} of {len(text):,} characters"'
+    return f"<result {tag}>\n{body}\n</result>\n{notice}"
+
+
+def _opening(
+    id: str, tool: str, shape: Shape, status: str, error_type: str, label: str, read: str
+) -> str:
+    given = {
+        "id": id,
+        "tool": attr(tool, TOOL_NAME_CHARS),
+        "status": attr(status, _TYPE_CHARS),
+        "error_type": attr(error_type, _TYPE_CHARS),
+        "lines": str(shape.lines),
+        "size": human_size(shape.size),
+        "shown": attr(label, _SHOWN_CHARS),
+        "read": read,
+    }
+    return f"<result {_attributes(**{name: word for name, word in given.items() if word})}>"
+
+
+def _attributes(**given: str) -> str:
+    return " ".join(f'{name}="{word}"' for name, word in given.items())
+
+
+def _frame(opening: str, body: str, notice: str, cap: int) -> str:
+    body = inert(shown(body), notes=False)
+    room = cap - len(opening) - len(notice) - len("\n\n</result>\n")
+    if len(body) > room:
+        body = bounded(body, max(room, 0))
+    end = "" if body.endswith("\n") or not body else "\n"
+    return f"{opening}\n{body}{end}</result>\n{notice}"

@@ -1,0 +1,105 @@
+"""Stored content is data: it cannot close, open or imitate anything of ours in a window.
+
+Every change is one character for one character, so columns, lines and caps do not move, and a
+second pass changes nothing. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["attr", "inert", "shown"]
+
+# What a reader of tokens may see through: blanks and zero-width characters.
+_GAP = "[\\s\u00ad\u200b-\u200f\u2060\ufeff]{0,8}"
+_NAMES = "(?:result|page|hits|list)"
+_ATTRIBUTES = (
+    "(?:id|tool|lines|size|shown|read|status|stored|reason|same_as|records|of|total|pattern|start)"
+)
+
+# An opening tag is ours only with an attribute of ours (or as the bare <result>): `Vec<Result<T>>`
+# and a JSX `<List>` stay as they are. A closing tag is taken in any shape.
+_TAG = re.compile(
+    f"<(?={_GAP}/{_GAP}{_NAMES}{_GAP}(?:>|\\Z|\\s)"
+    f"|{_GAP}{_NAMES}\\s[^<>]{{0,200}}?\\b{_ATTRIBUTES}{_GAP}="
+    f"|{_GAP}result{_GAP}/?>)",
+    re.IGNORECASE,
+)
+_CALL = re.compile(
+    "(\\b(?:read_result|search_result|query_results?|get_record|list_results|read_slice|grep_file"
+    "|query_file|get_by_id)\\s{0,4})\\((?=\\s{0,4}(?:[a-z_]{1,12}\\s{0,2}[=:]\\s{0,2})?"
+    "[\"'`\u201c\u2018]?\\s{0,4}res_)",
+    re.IGNORECASE,
+)
+_NOTICE = re.compile(
+    r"^[ \t>*]{0,8}(?:Full result stored|Not stored|Stored data|The very same content)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+_NOTE = re.compile("\\[(?=\\s{0,4}(?:\u2026|\\.\\.\\.))")
+
+
+def shown(text: str) -> str:
+    """`text` as it may be shown: each lone surrogate (a bad byte or half a pair) as U+FFFD."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return re.sub("[\ud800-\udfff]", "\ufffd", text)
+    return text
+
+
+def inert(text: str, *, notes: bool = True) -> str:
+    """`text` with every imitation of our tags, calls and notices defused.
+
+    The `<` of a tag becomes `‹`, the `(` of a call that names a handle becomes `❨`, the blanks of a
+    notice become `_`, and with `notes` the `[` of an omission note becomes `⟦`. The length stays.
+    """
+    if "<" in text:
+        text = _TAG.sub("‹", text)
+    if "res_" in text or "RES_" in text.upper():
+        text = _CALL.sub("\\1❨", text)
+    text = _NOTICE.sub(lambda match: match[0].replace(" ", "_"), text)
+    return _NOTE.sub("⟦", text) if notes else text
+
+
+_ESCAPES = {"&": "&amp;", '"': "&quot;", "<": "&lt;", ">": "&gt;"}
+_VISIBLE = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+# Control characters, line separators, and what reorders or hides text.
+_HIDDEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
+)
+
+
+def attr(value: object, cap: int) -> str:
+    """`value` as the text of one attribute, `cap` characters at the most, escapes included.
+
+    Markup is escaped, control characters and line ends are made visible, and what is cut ends in
+    `…`. An escape is never cut in two.
+    """
+    text = str(value)
+    # A cap's worth of input always fills the cap: longer input need not be looked at.
+    text, longer = text[: cap + 1], len(text) > cap
+    plain = _HIDDEN.search(text) is None and not any(mark in text for mark in _ESCAPES)
+    if plain and not longer:
+        return text
+    pieces: list[str] = []
+    room = cap
+    for char in text:
+        if _HIDDEN.match(char):
+            code = ord(char)
+            piece = _VISIBLE.get(char) or (
+                "\ufffd" if 0xD800 <= code <= 0xDFFF else f"\\u{code:04x}"
+            )
+        else:
+            piece = _ESCAPES.get(char, char)
+        room -= len(piece)
+        if room < 0:
+            longer = True
+            break
+        pieces.append(piece)
+    if longer and cap > 0:
+        while pieces and sum(map(len, pieces)) > cap - 1:
+            pieces.pop()
+        pieces.append("…")
+    return "".join(pieces)

@@ -1,0 +1,83 @@
+"""What every preview is made of: exact pieces of the text, notes of what lies between, a cap."""
+
+from __future__ import annotations
+
+from callslip.handle import Shape
+from callslip.window.inert import inert, shown
+
+__all__ = [
+    "between",
+    "clip",
+    "is_hollow",
+    "label",
+    "mostly_hollow",
+    "note",
+    "quiet",
+    "split_lines",
+]
+
+_HOLLOW = frozenset(" \t\r\n[]{}(),;:\"'")
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines of `text`, ends kept; a line ends in a newline and in nothing else."""
+    lines = text.split("\n")
+    ended = [line + "\n" for line in lines[:-1]]
+    return [*ended, lines[-1]] if lines[-1] else ended
+
+
+def clip(line: str, width: int) -> str:
+    """`line` without its end, in `width` characters: its head, an exact count, some of its tail."""
+    line = line.rstrip("\r\n")
+    if len(line) <= width:
+        return line
+    widest = len(f"[…{len(line):,} characters…]")
+    room = max(width - widest, 0)
+    tail = room // 4
+    head = room - tail
+    middle = f"[…{len(line) - head - tail:,} characters…]"
+    return (line[:head] + middle + (line[-tail:] if tail else ""))[: max(width, 0)]
+
+
+def note(lines: int, chars: int) -> str:
+    """What is left out here, exactly, on a line of its own."""
+    if lines > 0:
+        return f"[… {_count(lines, 'line')}, {_count(chars, 'character')} left out …]"
+    return f"[… {_count(chars, 'character')} left out …]"
+
+
+def between(
+    shape: Shape, what: str, told: int, *, lines: int = 0, chars: int = 0, here: int = 0
+) -> str:
+    """The note above telling lines. Without the counts it is as long as it can get."""
+    lines, chars, here = lines or shape.lines, chars or shape.chars, here or told
+    tell = f"{told:,} {'lines' if told != 1 else 'line'} {what}, {here:,} of them:"
+    return f"[… {_count(lines, 'line')}, {_count(chars, 'character')} between; {tell}]"
+
+
+def label(part: int, shape: Shape, *, chars: int | None = None) -> str:
+    """How small a part is shown: `20 of 1,503 lines`, or characters where a line is cut."""
+    excerpt = "an excerpt of JSON, " if "json" in shape.mime else ""
+    if chars is not None:
+        return f"{excerpt}{chars:,} of {shape.chars:,} characters"
+    unit = "records" if shape.by_record else "lines"
+    return f"{excerpt}{part:,} of {shape.lines:,} {unit}"
+
+
+def quiet(text: str) -> str:
+    """Content as it may stand in a preview: valid, and unable to imitate our tags and notes."""
+    return inert(shown(text))
+
+
+def is_hollow(line: str) -> bool:
+    """True for a line that closes brackets and says nothing."""
+    return _HOLLOW.issuperset(line)
+
+
+def mostly_hollow(text: str) -> bool:
+    """True where more than half of the characters are brackets and blanks."""
+    return sum(text.count(char) for char in " \t\r\n[]{}()") * 2 > len(text)
+
+
+def _count(number: int, unit: str) -> str:
+    return f"{number:,} {unit}{'' if number == 1 else 's'}"
