@@ -206,14 +206,14 @@ class ArrayScanner:
     def _note(self, found: array[int], raws: list[msgspec.Raw], window: bytes) -> None:
         """Add the offsets of `raws`, which are the records of `window` in their order."""
         sizes = [len(memoryview(raw)) for raw in raws]
-        first = _skip(window, 0)
-        spread = sum(sizes) + len(sizes) - 1
+        at = _skip(window, 0)
+        gap = window[at + sizes[0] : _skip(window, _skip(window, at + sizes[0]) + 1)]
         starts: list[int] = []
-        if len(window.rstrip(_SPACES)) - first == spread:
-            # One byte between any two records is the least there can be: so it is a comma each.
-            starts = [*accumulate([size + 1 for size in sizes[:-1]], initial=first)]
+        if gap.join(raws) == window[at:].rstrip(_SPACES):
+            # The same bytes stand between any two records, as nearly always: so add up the sizes.
+            width = len(gap)
+            starts = [*accumulate([size + width for size in sizes[:-1]], initial=at)]
         else:
-            at = first
             for size in sizes:
                 starts.append(at)
                 at = _skip(window, _skip(window, at + size) + 1)
