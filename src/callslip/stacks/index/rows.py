@@ -1,0 +1,60 @@
+"""Values to columns and back. Pure."""
+
+from __future__ import annotations
+
+import json
+
+from callslip.handle import Shape
+from callslip.stacks.ops import Payload
+
+
+def to_blob(text: str) -> bytes:
+    """Text as the bytes we keep: any `str` at all, lone surrogates and NUL included."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def to_text(blob: bytes) -> str:
+    """The `str` that `to_blob` was given."""
+    return blob.decode("utf-8", "surrogatepass")
+
+
+def shape_to_blob(shape: Shape) -> bytes:
+    """A shape as one JSON object, without what has its default.
+
+    One column, not nine: kinds that come later add fields without a migration. Not ASCII-escaped:
+    two lone surrogates next to each other would come back as one character.
+    """
+    facts = {
+        name: value
+        for name in Shape.__dataclass_fields__
+        if (value := getattr(shape, name)) != Shape.__dataclass_fields__[name].default
+    }
+    return to_blob(json.dumps(facts, ensure_ascii=False, separators=(",", ":")))
+
+
+def shape_from_blob(blob: bytes) -> Shape:
+    """The shape that `shape_to_blob` was given. Facts that this version does not know are left."""
+    facts = json.loads(to_text(blob))
+    known = {name: facts[name] for name in Shape.__dataclass_fields__ if name in facts}
+    if "fields" in known:
+        known["fields"] = tuple(known["fields"])
+    return Shape(**known)
+
+
+def payload_from(
+    digest: bytes, form: bytes, packed: int, trailer: int, key: bytes | None, data: bytes | None
+) -> Payload:
+    """A payload from its columns."""
+    return Payload(
+        digest=digest,
+        form=to_text(form),
+        packed=packed,
+        trailer=trailer,
+        key=None if key is None else to_text(key),
+        data=data,
+    )
+
+
+def touch_after(ttl: float | None) -> float:
+    """Seconds that a read's activity may go unwritten: a minute, or a tenth of a short ttl."""
+    return 60.0 if ttl is None else min(60.0, ttl / 10)

@@ -1,0 +1,370 @@
+"""The index in one SQLite file: every `IndexOp`, each in one transaction.
+
+Safe from many threads, processes and forks. Readers never wait for a writer (WAL); writers take
+turns, up to `limits.BUSY_SECONDS`. A commit is on the disk when the operation returns.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from callslip.errors import SettingsError, StoreUnavailable
+from callslip.handle import Scope
+from callslip.limits import BUSY_SECONDS
+from callslip.stacks import ops
+from callslip.stacks.index import retention, sessions, upkeep
+from callslip.stacks.index.pool import MINIMUM, Pool
+from callslip.stacks.index.rows import (
+    payload_from,
+    shape_from_blob,
+    shape_to_blob,
+    to_blob,
+    to_text,
+)
+from callslip.stacks.index.sessions import Session
+
+T = TypeVar("T")
+
+TOUCH_SECONDS = 1.0
+"""How long a read waits for other writers to note its activity, before it leaves that out."""
+
+_logger = logging.getLogger(__name__)
+
+_RESULT = (
+    "r.id, r.call, r.tool, r.args, r.status, r.shape, r.preview, r.created_at, r.same_as,"
+    " p.digest, p.form, p.packed, p.trailer, p.key"
+)
+
+
+class SqliteIndex:
+    """An index in the SQLite file at `path` (or `:memory:`, for this process and this object).
+
+    The file and its folder are made at the first operation, 0600 and 0700 whatever the umask.
+    Errors: `StoreUnavailable` for what may pass or be mended; `SettingsError` if the file is of
+    another program or of a newer callslip.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        if sqlite3.sqlite_version_info < MINIMUM:
+            raise SettingsError(
+                f"SQLite {'.'.join(map(str, MINIMUM))} or newer is needed;"
+                f" this Python has {sqlite3.sqlite_version}"
+            )
+        self._pool = Pool(path)
+        self._reads: dict[type, Callable[[sqlite3.Connection, Any], Any]] = {
+            ops.FindPayload: _find_payload,
+            ops.Garbage: upkeep.garbage,
+            ops.Payloads: upkeep.payloads,
+            ops.KnownKeys: upkeep.known_keys,
+            ops.Count: upkeep.count,
+            ops.Sessions: upkeep.list_sessions,
+        }
+        self._writes: dict[type, Callable[[sqlite3.Connection, Any], Any]] = {
+            ops.Insert: _insert,
+            ops.Remove: retention.remove,
+            ops.Forget: upkeep.forget,
+        }
+
+    def run(self, op: ops.Op[T], /) -> T:
+        """Do one operation, as its docstring in `callslip.stacks.ops` says."""
+        return cast("T", self._run(op))
+
+    def close(self) -> None:
+        """Let go of the file; a later operation opens it again. `:memory:` starts empty."""
+        self._pool.close()
+
+    def _run(self, op: Any) -> Any:
+        kind = type(op)
+        if kind is ops.Get:
+            return self._active(_get, op)
+        if kind is ops.List:
+            return self._active(_list, op)
+        if kind is ops.Sweep:
+            return self._sweep(op)
+        with self._pool.borrow() as db:
+            if kind in self._reads:
+                with _transaction(db, "DEFERRED"):
+                    return self._reads[kind](db, op)
+            if kind in self._writes:
+                with _transaction(db, "IMMEDIATE"):
+                    return self._writes[kind](db, op)
+            if kind is ops.Repair:
+                findings = upkeep.own_check(db)
+                with _transaction(db, "IMMEDIATE" if op.mend else "DEFERRED"):
+                    return [*findings, *upkeep.repair(db, op)]
+        raise TypeError(f"not an index operation: {op!r}")
+
+    def _active(
+        self, read: Callable[[sqlite3.Connection, Any, Session | None], T], op: ops.Get | ops.List
+    ) -> T:
+        with self._pool.borrow() as db, _transaction(db, "DEFERRED"):
+            session = sessions.find(db, op.scope)
+            answer = read(db, op, session)
+        if session is not None and sessions.due(session, op.now):
+            try:
+                with (
+                    self._pool.borrow() as db,
+                    _patience(db, TOUCH_SECONDS),
+                    _transaction(db, "IMMEDIATE"),
+                ):
+                    sessions.touch(db, session, op.now)
+            except StoreUnavailable as error:
+                # What was asked for has been read. On a full or read-only disk, going on reading
+                # is worth more than the note; the next read tries again.
+                _logger.warning("activity of a session could not be noted: %s", error.reason)
+        return answer
+
+    def _sweep(self, op: ops.Sweep) -> bool:
+        with self._pool.borrow() as db:
+            with _transaction(db, "DEFERRED"):
+                if not retention.more(db, op.now):
+                    return False
+            with _patience(db, op.milliseconds / 1000):
+                try:
+                    with _transaction(db, "IMMEDIATE"):
+                        return retention.sweep(db, op)
+                except sqlite3.OperationalError as error:
+                    if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                        raise
+                    return True  # Others write just now: a sweep is never worth waiting for.
+
+
+@contextmanager
+def _transaction(db: sqlite3.Connection, mode: str) -> Iterator[None]:
+    # A failure inside is rolled back by the pool, which lent the connection.
+    db.execute(f"BEGIN {mode}")
+    try:
+        yield
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+    db.execute("COMMIT")
+
+
+@contextmanager
+def _patience(db: sqlite3.Connection, seconds: float) -> Iterator[None]:
+    db.execute(f"PRAGMA busy_timeout = {max(1, int(seconds * 1000))}")
+    try:
+        yield
+    finally:
+        db.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
+
+
+# --- reads --------------------------------------------------------------------------------------
+
+
+def _result(scope: Scope, row: Sequence[Any], data: bytes | None) -> ops.Result:
+    return ops.Result(
+        scope=scope,
+        id=to_text(row[0]),
+        call=row[1],
+        tool=to_text(row[2]),
+        args=to_text(row[3]),
+        status=to_text(row[4]),
+        shape=shape_from_blob(row[5]),
+        preview=to_text(row[6]),
+        created_at=row[7],
+        same_as=to_text(row[8]),
+        payload=payload_from(row[9], row[10], row[11], row[12], row[13], data),
+    )
+
+
+def _find_payload(db: sqlite3.Connection, op: ops.FindPayload) -> ops.Payload | None:
+    row = db.execute(
+        "SELECT p.digest, p.form, p.packed, p.trailer, p.key, NULL"
+        " FROM tenants t JOIN payloads p ON p.tenant = t.n WHERE t.name = ? AND p.digest = ?",
+        (to_blob(op.tenant), op.digest),
+    ).fetchone()
+    return None if row is None else payload_from(*row)
+
+
+def _row(
+    db: sqlite3.Connection, scope: Scope, session: int, id: bytes
+) -> tuple[int, ops.Result] | None:
+    row = db.execute(
+        f"SELECT {_RESULT}, r.seq, d.data FROM results r JOIN payloads p ON p.n = r.payload"
+        " LEFT JOIN inline d ON d.payload = p.n WHERE r.session = ? AND r.id = ?",
+        (session, id),
+    ).fetchone()
+    return None if row is None else (row[14], _result(scope, row, row[15]))
+
+
+def _get(
+    db: sqlite3.Connection, op: ops.Get, session: Session | None
+) -> ops.Result | ops.Tombstone | None:
+    if session is None:
+        return None
+    found = _row(db, op.scope, session.n, to_blob(op.id))
+    if found is not None:
+        seq, result = found
+        if seq >= session.floor and not session.expired(op.now):
+            return result
+        at = session.floor_at if seq < session.floor else session.expires_at
+        assert at is not None
+        return ops.Tombstone(result.id, result.tool, result.args, result.shape, "expired", at)
+    row = db.execute(
+        "SELECT id, tool, args, shape, why, gone_at FROM tombstones WHERE session = ? AND id = ?",
+        (session.n, to_blob(op.id)),
+    ).fetchone()
+    if row is None:
+        return None
+    return ops.Tombstone(
+        to_text(row[0]), to_text(row[1]), to_text(row[2]), shape_from_blob(row[3]), row[4], row[5]
+    )
+
+
+def _list(
+    db: sqlite3.Connection, op: ops.List, session: Session | None
+) -> tuple[Sequence[ops.Result], int]:
+    total = 0 if session is None else session.live(op.now)
+    after, limit = max(op.after, 0), min(op.limit, total)
+    if session is None or after >= total or limit <= 0:
+        return (), total
+    rows = db.execute(
+        f"SELECT {_RESULT} FROM results r JOIN payloads p ON p.n = r.payload"
+        " WHERE r.session = ? AND r.seq >= ? ORDER BY r.seq LIMIT ?",
+        (session.n, _seq_at(db, session, after, total), limit),
+    )
+    return [_result(op.scope, row, None) for row in rows], total
+
+
+def _seq_at(db: sqlite3.Connection, session: Session, after: int, total: int) -> int:
+    """The seq of the live row that `after` others come before."""
+    where = "FROM results WHERE session = ? AND seq >= ?"
+    first, last = (
+        db.execute(f"SELECT {edge}(seq) {where}", (session.n, session.floor)).fetchone()[0]
+        for edge in ("min", "max")
+    )
+    if last - first + 1 == total:
+        # No gaps: nothing was deleted out of the middle. So a list's end costs what its start does.
+        return int(first + after)
+    order, skip = ("ASC", after) if after * 2 < total else ("DESC", total - 1 - after)
+    (seq,) = db.execute(
+        f"SELECT seq {where} ORDER BY seq {order} LIMIT 1 OFFSET ?",
+        (session.n, session.floor, skip),
+    ).fetchone()
+    return int(seq)
+
+
+# --- insert -------------------------------------------------------------------------------------
+
+
+def _insert(db: sqlite3.Connection, op: ops.Insert) -> ops.Inserted | None:
+    given, scope = op.result.payload, op.result.scope
+    stored = _find_payload(db, ops.FindPayload(scope.tenant, given.digest))
+    if stored is None:
+        if given.key is None and given.data is None:
+            return None
+        if given.key is not None and upkeep.known_garbage(db, to_blob(given.key)):
+            return None  # Released meanwhile: its object may be deleted at any moment.
+    session = sessions.open_session(db, scope, op.ttl, op.now)
+    if stored is None:
+        payload = _add_payload(db, session.tenant, given)
+    else:
+        (payload,) = db.execute(
+            "SELECT n FROM payloads WHERE tenant = ? AND digest = ?",
+            (session.tenant, given.digest),
+        ).fetchone()
+    # A retried insert whose first answer was lost gives the key that is stored: still the index's.
+    adopted = stored is None or (given.key is not None and given.key == stored.key)
+    id, created = _take_id(db, op, session, payload)
+    if created:
+        _add_row(db, op.result, session, payload, id)
+        retention.enforce(db, op.quota, session.n, session.next_seq, op.now)
+        # After the quota, so that it never names a row which this very insert pushed out.
+        db.execute(
+            "UPDATE results SET same_as = coalesce((SELECT id FROM results WHERE payload = ?"
+            " AND session = ? AND seq >= ? AND seq < ? ORDER BY seq LIMIT 1), x'')"
+            " WHERE session = ? AND seq = ?",
+            (payload, session.n, session.floor, session.next_seq, session.n, session.next_seq),
+        )
+    found = _row(db, scope, session.n, id)
+    assert found is not None
+    return ops.Inserted(result=found[1], created=created, adopted=adopted)
+
+
+def _add_payload(db: sqlite3.Connection, tenant: int, given: ops.Payload) -> int:
+    key = None if given.key is None else to_blob(given.key)
+    cursor = db.execute(
+        "INSERT INTO payloads (tenant, digest, form, packed, trailer, key)"
+        " VALUES (?, ?, ?, ?, ?, ?)",
+        (tenant, given.digest, to_blob(given.form), given.packed, given.trailer, key),
+    )
+    n = cast("int", cursor.lastrowid)
+    if given.data is not None:
+        db.execute("INSERT INTO inline (payload, data) VALUES (?, ?)", (n, given.data))
+    return n
+
+
+def _take_id(
+    db: sqlite3.Connection, op: ops.Insert, session: Session, payload: int
+) -> tuple[bytes, bool]:
+    """The id for this call and content, and whether a row must be made for it.
+
+    An id that this call and content had before wins over a shorter one that became free: a replay
+    gives the same handle.
+    """
+    ids = [to_blob(id) for id in sorted(op.ids, key=len)]
+    marks = ", ".join("?" * len(ids))
+    call, digest = op.result.call, op.result.payload.digest
+    taken: dict[bytes, tuple[int | None, bool]] = {}
+    for id, seq, own in db.execute(
+        f"SELECT id, seq, call = ? AND payload = ? FROM results"
+        f" WHERE session = ? AND id IN ({marks})",
+        (call, payload, session.n, *ids),
+    ):
+        taken[id] = (seq, bool(own))
+    for id, own in db.execute(
+        f"SELECT id, call = ? AND digest = ? FROM tombstones WHERE session = ? AND id IN ({marks})",
+        (call, digest, session.n, *ids),
+    ):
+        taken[id] = (None, bool(own))
+    for id in ids:
+        seq, own = taken.get(id, (None, False))
+        if not own:
+            continue
+        if seq is None:
+            db.execute("DELETE FROM tombstones WHERE session = ? AND id = ?", (session.n, id))
+        elif seq >= session.floor:
+            return id, False
+        else:
+            # Holding the payload keeps the trigger from releasing it between the two rows.
+            db.execute("UPDATE payloads SET refs = refs + 1 WHERE n = ?", (payload,))
+            db.execute("DELETE FROM results WHERE session = ? AND seq = ?", (session.n, seq))
+            db.execute("UPDATE payloads SET refs = refs - 1 WHERE n = ? AND refs > 1", (payload,))
+        return id, True
+    for id in ids:
+        if id not in taken:
+            return id, True
+    raise StoreUnavailable("every id offered for a result is taken in its session", reason="failed")
+
+
+def _add_row(
+    db: sqlite3.Connection, result: ops.Result, session: Session, payload: int, id: bytes
+) -> None:
+    db.execute(
+        "INSERT INTO results (tenant, session, seq, id, call, payload, size, created_at, same_as,"
+        " tool, status, args, shape, preview) VALUES (?, ?, ?, ?, ?, ?, ?, ?, x'', ?, ?, ?, ?, ?)",
+        (
+            session.tenant,
+            session.n,
+            session.next_seq,
+            id,
+            result.call,
+            payload,
+            result.shape.size,
+            result.created_at,
+            to_blob(result.tool),
+            to_blob(result.status),
+            to_blob(result.args),
+            shape_to_blob(result.shape),
+            to_blob(result.preview),
+        ),
+    )
+    db.execute("UPDATE sessions SET next_seq = next_seq + 1 WHERE n = ?", (session.n,))
