@@ -13,6 +13,9 @@ from collections.abc import Sequence
 MAGIC = b"CSLIP\x01"
 """The last byte is the version of the format."""
 
+KEY_SUFFIX = ".cslip"
+"""Every key of a payload store ends so: gc must never take a stranger's file for an orphan."""
+
 HEADER = struct.Struct("<6sH")
 """Magic, flags. A reader does not need it: the trailer says the same. It is for people and tools
 that find an object without its index row."""

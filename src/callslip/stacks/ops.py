@@ -299,7 +299,8 @@ class Sessions(IndexOp["Sequence[tuple[Scope, float, int]]"]):
 
 
 class PayloadOp(Op[T_co]):
-    """An operation on the payload store. Keys are `/`-separated, `[a-z0-9_./-]`, made by us."""
+    """An operation on the payload store. Keys are `/`-separated, `[a-z0-9_./-]`, made by us, and
+    end in `layout.KEY_SUFFIX`: what else lies in the folder or bucket is not ours, nor listed."""
 
     __slots__ = ()
 

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import chain
 from operator import sub
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from callslip.handle import Source
 from callslip.limits import CHUNK_BYTES, CHUNK_MIN_BYTES, HELD_BYTES
@@ -35,6 +35,7 @@ from callslip.stacks.layout import (
 if TYPE_CHECKING:
     import zstandard
 
+_Buffer: TypeAlias = "bytes | bytearray | memoryview"
 _CONTINUATION = bytes(range(0x80, 0xC0))
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf]")
 
@@ -146,7 +147,9 @@ class Packer:
         elif self._seen and not self._gave_up:
             self.records = self._seen
         if twin is not None:
-            pieces = [twin[i : i + TWIN_BYTES] for i in range(0, len(twin), TWIN_BYTES)] or [b""]
+            pieces: list[_Buffer] = [
+                twin[i : i + TWIN_BYTES] for i in range(0, len(twin), TWIN_BYTES)
+            ] or [b""]
             out.append(self._frames(pieces))
         self.sha256 = self._hash.digest()
         self.digest = _digest(self._key, self.form, self.source, self.size, self.sha256, twin)
@@ -176,7 +179,7 @@ class Packer:
         data = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
         settled = self._settled - self._base
         at = 0
-        bodies: list[bytes] = []
+        bodies: list[_Buffer] = []
         while at < len(data):
             if settled - at <= CHUNK_BYTES:
                 # A cut looks at the byte behind it, and at every record up to it.
@@ -253,7 +256,7 @@ class Packer:
             raise ValueError("spans must ascend, and none may be longer than 4 GiB") from error
         return raw + to_little(steps)
 
-    def _frames(self, bodies: list[bytes]) -> bytes:
+    def _frames(self, bodies: list[_Buffer]) -> bytes:
         if self._compressor is None:
             import zstandard
 

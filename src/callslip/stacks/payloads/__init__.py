@@ -1,0 +1,117 @@
+"""Where packed payloads lie: a folder, or whatever obstore opens (memory, S3, GCS, Azure)."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TypeAlias, TypeVar, cast
+from urllib.parse import unquote, urlsplit
+
+from callslip.errors import PayloadDamaged, SettingsError
+from callslip.stacks.layout import KEY_SUFFIX
+from callslip.stacks.ops import DeleteObjects, ListObjects, Op, PutObject, ReadObject
+
+__all__ = ["Payloads", "open_payloads"]
+
+T = TypeVar("T")
+Listed: TypeAlias = Sequence[tuple[str, int, float]]
+
+# No empty, hidden or ".." segment, so that a key never leads out of the folder; and the name of an
+# upload under way, as a folder has it.
+_SEGMENT = r"[a-z0-9_-][a-z0-9_.-]*"
+_KEY = re.compile(
+    rf"(?:{_SEGMENT}/)*{_SEGMENT}{re.escape(KEY_SUFFIX)}(?P<part>\.[0-9a-f]{{16}}\.part)?"
+)
+_SCHEMES = ("memory", "s3", "s3a", "gs", "az", "adl", "azure", "abfs", "abfss")
+
+
+def open_payloads(where: str | Path) -> Payloads:
+    """The payload store at a folder path, `file:///…`, `memory://`, `s3://bucket/prefix`, `gs://…`
+    or `az://…`. Nothing is opened or made before the first operation.
+
+    Credentials come from the environment's standard chain. Raises SettingsError for what is none
+    of these. Each `memory://` is a store of its own.
+    """
+    if isinstance(where, Path) or "://" not in where:
+        if not str(where):
+            raise SettingsError("payloads='' names no folder")
+        return _folder(Path(where))
+    url = urlsplit(where)
+    if url.scheme == "file":
+        if url.netloc not in ("", "localhost") or url.query or not url.path.strip("/"):
+            raise SettingsError("a file:// payload store must read file:///some/folder")
+        return _folder(Path(unquote(url.path)))
+    if url.scheme not in _SCHEMES:
+        raise SettingsError(
+            f"payloads={url.scheme}://… is not known; give a folder, file://, "
+            + ", ".join(f"{scheme}://" for scheme in _SCHEMES)
+        )
+    from callslip.stacks.payloads.objects import ObjectPayloads
+
+    return ObjectPayloads(where)
+
+
+def _folder(root: Path) -> Payloads:
+    from callslip.stacks.payloads.folder import FolderPayloads
+
+    return FolderPayloads(root)
+
+
+class Payloads(ABC):
+    """A payload store: runs the four operations of `ops.PayloadOp`. Safe to share by threads.
+
+    A new kind of store implements the four methods; `callslip.testing.payloads.PayloadsContract`
+    says whether it does so rightly.
+    """
+
+    def run(self, op: Op[T], /) -> T:
+        """Run one operation. Raises StoreUnavailable and PayloadDamaged as `ops` says, ValueError
+        for a key that is not one of ours, and whatever the parts of a PutObject raise."""
+        match op:
+            case ReadObject(key, start, length):
+                if start < 0 or length < 0:
+                    raise ValueError(f"cannot read {length} bytes from {start}")
+                data = self._read(_checked(key), start, length)
+                if data is None:
+                    raise PayloadDamaged(f"payload {key} is missing from the store")
+                if len(data) != length:
+                    raise PayloadDamaged(
+                        f"payload {key} is cut short: {len(data)} of {length} bytes from {start}"
+                    )
+                return cast("T", data)
+            case PutObject(key, parts):
+                if not key.endswith(KEY_SUFFIX):
+                    raise ValueError(f"a payload's key must end in {KEY_SUFFIX}: {key!r}")
+                return cast("T", self._put(_checked(key), filter(None, parts)))
+            case DeleteObjects(keys):
+                return cast("T", self._delete([_checked(key) for key in keys]))
+            case ListObjects(after, limit):
+                return cast("T", self._list(after, limit))
+        raise TypeError(f"a payload store does not run {type(op).__name__}")
+
+    @abstractmethod
+    def _put(self, key: str, parts: Iterator[bytes]) -> int:
+        """Write `parts`, none of them empty, and answer the size as the store has it."""
+
+    @abstractmethod
+    def _read(self, key: str, start: int, length: int) -> bytes | None:
+        """Up to `length` bytes, fewer at the object's end; None if there is no such object."""
+
+    @abstractmethod
+    def _delete(self, keys: list[str]) -> None: ...
+
+    @abstractmethod
+    def _list(self, after: str | None, limit: int) -> Listed: ...
+
+
+def is_ours(key: str) -> bool:
+    """Whether a name is a payload's key, or that of an upload under way."""
+    return _KEY.fullmatch(key) is not None
+
+
+def _checked(key: str) -> str:
+    if not is_ours(key):
+        raise ValueError(f"not a payload's key: {key!r}")
+    return key
