@@ -16,7 +16,7 @@ MAX_LINES = 400
 MAX_ADAPTER_LINES = 150
 
 # Where the world may be touched, as paths under src/callslip.
-MAY_DO_IO = ("stacks/index/", "stacks/payloads.py", "cli/", "web/", "testing/")
+MAY_DO_IO = ("stacks/index/", "stacks/payloads.py", "stacks/payloads/", "cli/", "web/", "testing/")
 # Besides: the driver knows threads and event loops, the façade bridges async iterators to threads.
 # What a model reads never changes afterwards, so what renders or packs it is pure. `reading/` may
 # look at a monotonic clock: a search that would take too long stops and says how far it came.
