@@ -35,7 +35,11 @@ _NOTICE = re.compile(
     r"^[ \t>*]{0,8}(?:Full result stored|Not stored|Stored data|The very same content)\b",
     re.IGNORECASE | re.MULTILINE,
 )
-_NOTE = re.compile("\\[(?=\\s{0,4}(?:\u2026|\\.\\.\\.))")
+_NOTE = re.compile(
+    "\\[(?=\\s{0,4}(?:\u2026|\\.\\.\\.)\\s{0,4}"
+    "(?:\\]|[\\d,.]{1,20}\\s{1,4}(?:lines?|characters?|records?|bytes?|rows?)\\b))",
+    re.IGNORECASE,
+)
 
 
 def shown(text: str) -> str:

@@ -11,9 +11,11 @@ from callslip.window.preview.parts import (
     clip,
     is_hollow,
     label,
+    label_all,
     mostly_hollow,
     note,
     quiet,
+    unit_of,
 )
 from callslip.window.preview.sample import Line
 
@@ -56,7 +58,7 @@ def lay_out(
     if sum(map(len, heads)) <= room and len(heads) == shape.lines:
         body = "".join(heads)
         if len(heads) <= plan.head_lines + plan.tail_lines:
-            return f"all {label_all(shape)}\n{quiet(body)}"
+            return f"{label_all(shape)}\n{quiet(body)}"
     hollow = 0
     ends = list(tails)
     while ends and is_hollow(ends[-1]):
@@ -91,19 +93,14 @@ def lay_out(
             return text[: max(chars, 0)]
 
 
-def label_all(shape: Shape) -> str:
-    unit = "record" if shape.by_record else "line"
-    return f"{shape.lines:,} {unit}{'' if shape.lines == 1 else 's'}"
-
-
 def cut_text(head: str, tail: str, shape: Shape, chars: int) -> str:
     """The preview of a text without useful lines: its first and its last characters.
 
     `tail` is empty where `head` is all of the text.
     """
     if not tail:
-        if len(head) == shape.chars and len(head) + len(label_all(shape)) + 5 <= chars:
-            return f"all {label_all(shape)}\n{quiet(head)}"
+        if len(head) == shape.chars and len(head) + len(label_all(shape)) + 1 <= chars:
+            return f"{label_all(shape)}\n{quiet(head)}"
         tail = head
     room = chars - len(label(0, shape, chars=shape.chars)) - 1
     room -= 2 * (len(note(0, shape.chars)) + 2)
@@ -136,7 +133,7 @@ def _pick(lines: Iterable[str], limit: int, room: int) -> list[tuple[str, int]]:
         if len(picked) >= limit:
             break
         # A reader scans the first lines whole; ends of lines only where they are short.
-        text = clip(quiet(line), min(width, room) if not picked else width)
+        text = clip(quiet(line), min(width, max(room - 1, 0 if not picked else _LEAST_WIDTH)))
         if len(text) + 1 > room:
             break
         room -= len(text) + 1
@@ -145,26 +142,30 @@ def _pick(lines: Iterable[str], limit: int, room: int) -> list[tuple[str, int]]:
 
 
 def _choose(lines: Sequence[Line], room: int) -> list[Line]:
-    """The telling lines that fit: one of each sort first, then the others; in their order."""
+    """The telling lines that fit, the earlier given ones first, but one of each sort before others
+    of a sort; in the order of their numbers."""
     width = max(_LEAST_WIDTH, room // 3)
     seen: set[str] = set()
     fresh: list[Line] = []
     same: list[Line] = []
     for line in lines:
-        sort = "".join(char for char in line.text if not char.isdigit())
+        sort = _sort(line.text)
         (same if sort in seen else fresh).append(line)
         seen.add(sort)
     chosen: list[Line] = []
-    # The last one matters as much as the first.
-    order = [*fresh[:1], *fresh[:0:-1][:1], *fresh[1:-1], *same]
-    for line in order:
+    for line in (*fresh, *same):
         text = clip(quiet(line.text), width)
         cost = len(f"{line.number}: {text}") + 1
-        if cost > room:
-            continue
-        room -= cost
-        chosen.append(Line(line.number, text))
+        if cost <= room:
+            room -= cost
+            chosen.append(Line(line.number, text))
     return sorted(chosen, key=lambda line: line.number)
+
+
+def _sort(text: str) -> str:
+    """What a line says, apart from its numbers, its place and its indentation."""
+    reason = text.partition(" - ")[2] if text.startswith(("FAILED ", "ERROR ")) else ""
+    return " ".join("".join(char for char in reason or text if not char.isdigit()).split())
 
 
 def _assemble(
@@ -185,9 +186,9 @@ def _assemble(
         parts.extend(f"{line.number}: {line.text}" for line in chosen)
         parts.append("[…]")
     elif lines > 0:
-        parts.append(note(lines, left))
+        parts.append(note(lines, left, unit_of(shape)))
     parts.extend(text for text, _ in last)
     if skipped:
-        parts.append(note(skipped, hollow))
+        parts.append(note(skipped, hollow, unit_of(shape)))
     part = len(first) + len(last) + len(chosen)
     return f"{label(part, shape)}\n" + "\n".join(parts)

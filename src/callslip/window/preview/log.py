@@ -19,4 +19,6 @@ def render(sample: Sample, shape: Shape, lines: int, chars: int) -> str | None:
     if not heads or not tails:
         return None
     plan = Plan(min(lines, 4), min(lines, TAIL_LINES), head_share=30, tail_share=30)
-    return lay_out(heads, tails, shape, plan, chars, sample.telling, sample.told)
+    # The last one matters as much as the first.
+    first, last, between = sample.telling[:1], sample.telling[:0:-1][:1], sample.telling[1:-1]
+    return lay_out(heads, tails, shape, plan, chars, (*first, *last, *between), sample.told)

@@ -10,10 +10,12 @@ __all__ = [
     "clip",
     "is_hollow",
     "label",
+    "label_all",
     "mostly_hollow",
     "note",
     "quiet",
     "split_lines",
+    "unit_of",
 ]
 
 _HOLLOW = frozenset(" \t\r\n[]{}(),;:\"'")
@@ -39,10 +41,10 @@ def clip(line: str, width: int) -> str:
     return (line[:head] + middle + (line[-tail:] if tail else ""))[: max(width, 0)]
 
 
-def note(lines: int, chars: int) -> str:
+def note(lines: int, chars: int, unit: str = "line") -> str:
     """What is left out here, exactly, on a line of its own."""
     if lines > 0:
-        return f"[… {_count(lines, 'line')}, {_count(chars, 'character')} left out …]"
+        return f"[… {_count(lines, unit)}, {_count(chars, 'character')} left out …]"
     return f"[… {_count(chars, 'character')} left out …]"
 
 
@@ -60,8 +62,17 @@ def label(part: int, shape: Shape, *, chars: int | None = None) -> str:
     excerpt = "an excerpt of JSON, " if "json" in shape.mime else ""
     if chars is not None:
         return f"{excerpt}{chars:,} of {shape.chars:,} characters"
-    unit = "records" if shape.by_record else "lines"
-    return f"{excerpt}{part:,} of {shape.lines:,} {unit}"
+    return f"{excerpt}{part:,} of {_count(shape.lines, unit_of(shape))}"
+
+
+def label_all(shape: Shape) -> str:
+    """The label of what is shown whole: `all 12 lines`."""
+    return f"all {_count(shape.lines, unit_of(shape))}"
+
+
+def unit_of(shape: Shape) -> str:
+    """What a line of this content is called."""
+    return "record" if shape.by_record else "line"
 
 
 def quiet(text: str) -> str:

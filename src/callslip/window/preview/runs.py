@@ -20,6 +20,7 @@ _CRASH_LINE = re.compile(
     r"^(?:(?:Uncaught |Exception in thread .* |Caused by: )?(?:[\w$]+[.:]{1,2})*\w*"
     r"(?:Error|Exception|Interrupt|Exit)(?::.*)?|panic: .*|thread '.*' panicked at .*)$"
 )
+_PYTEST_END = re.compile(r"^=* ?\d+ (?:failed|passed|error|skipped|warning)s?\b.* in [\d.]+s")
 _TAIL_CHARS = 6_000
 
 
@@ -33,8 +34,12 @@ def render(sample: Sample, shape: Shape, lines: int, chars: int) -> str | None:
     if sample.look == "tests":
         if not sample.told:
             return None
+        telling = _causes(sample.telling)
         plan = Plan(min(lines, 3), min(lines, 12), 12, 50, "tell of failures")
-        return lay_out(heads, tails, shape, plan, chars, _causes(sample.telling), sample.told)
+        if tails and _PYTEST_END.match(tails[-1]):
+            plan = Plan(min(lines, 1), 1, 12, 20, "tell of failures")
+            telling = _with_summary(telling, _numbered(tails, shape))
+        return lay_out(heads, tails, shape, plan, chars, telling, sample.told)
     if sample.look == "plain" and _CRASH.search((sample.tail or sample.head)[-_TAIL_CHARS:]):
         telling = _crash_lines(tails, shape)
         plan = Plan(min(lines, 5), min(lines, 15), 20, 60)
@@ -47,16 +52,29 @@ def _causes(telling: tuple[Line, ...]) -> list[Line]:
     kept: list[Line] = []
     before = Line(-1, "")
     for line in telling:
-        if not (line.number == before.number + 1 and line.text[:2] == before.text[:2] == "E "):
+        # A report may hold an empty line or two of its own.
+        near = line.number <= before.number + 3
+        if not (near and line.text[:2] == before.text[:2] == "E "):
             kept.append(line)
         before = line
     return kept
 
 
+def _with_summary(causes: list[Line], tail: list[Line]) -> list[Line]:
+    """The failed tests by name, two of them for each cause: which, and why."""
+    named = [line for line in tail if line.text.startswith(("FAILED ", "ERROR "))]
+    numbers = {line.number for line in named}
+    causes = [line for line in causes if line.number not in numbers]
+    mixed: list[Line] = []
+    for at in range(max(len(causes), (len(named) + 1) // 2)):
+        mixed += [*named[2 * at : 2 * at + 2], *causes[at : at + 1]]
+    return mixed
+
+
 def _crash_lines(tails: list[str], shape: Shape) -> list[Line]:
+    return [line for line in _numbered(tails, shape)[-200:] if _CRASH_LINE.match(line.text)]
+
+
+def _numbered(tails: list[str], shape: Shape) -> list[Line]:
     first = shape.lines - len(tails) + 1
-    return [
-        Line(first + at, line.rstrip("\r\n"))
-        for at, line in enumerate(tails)
-        if at >= len(tails) - 200 and _CRASH_LINE.match(line.rstrip("\r\n"))
-    ]
+    return [Line(first + at, line.rstrip("\r\n")) for at, line in enumerate(tails)]

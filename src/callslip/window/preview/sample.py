@@ -44,22 +44,27 @@ _TESTS_HEAD = re.compile(
     re.MULTILINE,
 )
 
-# What tells of an error, case by case: a level word, an exception's last line, a refused request.
-# `liberror-perl` and `0 errors` are none.
-_LOG_ERROR = (
-    rb"(?m)^[^\n]{0,200}?(?:"
-    rb"\b(?:ERROR|ERR|FATAL|CRITICAL|CRIT|ALERT|EMERG|PANIC|SEVERE|Traceback|FAILED|FAILURE)\b"
-    rb"|[\[\"=: |](?:error|fatal|critical|crit|alert|emerg|panic)[\]\":| ]"
+_LEVEL = re.compile(rb"\b(?:DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|debug|info|warn|warning|error)\b")
+
+# What tells of an error, level by level: where a log has levels they decide, with tracebacks.
+_LEVELS = (
+    rb"\b(?:ERROR|ERR|FATAL|CRITICAL|CRIT|ALERT|EMERG|PANIC|SEVERE)\b"
+    rb"|[\[\"=|](?:error|fatal|critical|crit|alert|emerg|panic)[\]\"| ]"
+    rb"|^(?:Traceback \(most recent|(?:\w+\.)*\w+(?:Error|Exception)(?::|$)|Caused by: )"
+)
+# Where it has none, words do. `liberror-perl` and `0 errors` are none.
+_WORDS = (
+    rb"|[ :](?:error|fatal|panic):|\b(?:FAILED|FAILURE|Traceback)\b"
     rb"|\b(?:Error|Exception|Failed|Fatal|Cannot|Could not|Unable to|Segmentation fault)\b"
     rb"|\w(?:Error|Exception)\b"
     rb"|\b(?:failed|failure|denied|refused|unreachable|timed out|out of memory|core dumped)\b"
-    rb"|npm ERR!|^E: |^W: |\" 5\d\d \d)[^\n]*"
+    rb"|npm ERR!|^E: |^W: |\" 5\d\d "
 )
 _TESTS_FAILURE = (
-    rb"(?m)^(?:(?:FAILED|ERROR) +\S+.*|E  +\S.*|--- FAIL: .*|FAIL[: \t].*|ERROR: .*"
-    rb"| *\xe2\x97\x8f .*| *(?:\xe2\x9c\x95|\xe2\x9c\x97|\xe2\x9c\x98|\xc3\x97) .*|not ok .*"
-    rb"|test \S+ \.\.\. FAILED|thread '.*' panicked at .*|[ \t]+\w+_test\.go:\d+: .*"
-    rb"|\[  FAILED  \] .*|\[ERROR\] .*|(?:\w+\.)*\w*(?:Error|Exception)(?:: .*)?$)"
+    rb"^(?:(?:FAILED|ERROR) +\S|E  +\S|--- FAIL: |FAIL[: \t]|ERROR: "
+    rb"| *\xe2\x97\x8f | *(?:\xe2\x9c\x95|\xe2\x9c\x97|\xe2\x9c\x98|\xc3\x97) |not ok "
+    rb"|test \S+ \.\.\. FAILED|thread '.*' panicked at |[ \t]+\w+_test\.go:\d+: "
+    rb"|\[  FAILED  \] |\[ERROR\] |(?:\w+\.)*\w*(?:Error|Exception)(?:: |$))"
 )
 
 
@@ -179,13 +184,15 @@ class Sampler:
         elif lines >= 8 and (
             len(_LOG_LINE.findall(head)) * 3 >= lines or _LOG_HEAD.search(head[:2048])
         ):
-            self._look, pattern = "log", _LOG_ERROR
+            levels = len(_LEVEL.findall(head)) * 2 >= lines
+            self._look, pattern = "log", _LEVELS if levels else _LEVELS + _WORDS
         else:
             self._look = "plain"
             return
         import re2  # type: ignore[import-untyped,unused-ignore]
 
-        self._pattern = re2.compile(pattern)
+        # The rest of a line goes with its first find, so that a line counts once.
+        self._pattern = re2.compile(rb"(?m)(?:" + pattern + rb")[^\n]*")
 
     def _scan(self, block: bytes) -> None:
         """Look at the whole lines of what there is; the last, unfinished one waits."""
@@ -202,7 +209,7 @@ class Sampler:
         before, counted = self._newlines, 0
         for match in self._pattern.finditer(lines):
             self._told += 1
-            start = match.start()
+            start = lines.rfind(b"\n", 0, match.start()) + 1
             before += lines.count(b"\n", counted, start)
             counted = start
             raw = lines[start : min(match.end(), start + _LINE_BYTES)].rstrip(b"\r\n")

@@ -19,7 +19,7 @@ def render(sample: Sample, shape: Shape, lines: int, chars: int) -> str:
     heads, tails = edges(sample, shape)
     if not heads or (not sample.whole and not tails and not shape.by_record):
         return cut_text(sample.head, sample.tail, shape, chars)
-    if len(heads[0]) > chars and shape.lines <= 3:
+    if shape.lines == 1 or (shape.lines <= 3 and shape.chars > chars):
         return cut_text(sample.head, sample.tail, shape, chars)
     return lay_out(heads, tails, shape, Plan(lines, TAIL_LINES), chars)
 
