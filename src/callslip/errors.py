@@ -77,7 +77,9 @@ class StoreUnavailable(StoreError):
     """
 
     def __init__(self, message: str, *, reason: str) -> None:
-        super().__init__(message, for_model=f"The store could not answer ({reason}); try once more.")
+        super().__init__(
+            message, for_model=f"The store could not answer ({reason}); try once more."
+        )
         self.reason = reason
 
 
