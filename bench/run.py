@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench import texts
+from bench import small, texts
 from bench.peers import NAMES
 
 OPERATIONS = ("page", "rare", "common", "regex")
@@ -164,6 +164,8 @@ def main() -> None:
     finally:
         shutil.rmtree(work, ignore_errors=True)
     report = about(results) + "\n" + "\n".join(table(s, r) for s, r in results.items())
+    if "callslip" in options.peers:
+        report += "\n" + small.report()
     Path(options.out + ".json").write_text(json.dumps(results, indent=1) + "\n")
     Path(options.out + ".md").write_text(report)
     print(report)

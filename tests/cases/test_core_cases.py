@@ -120,7 +120,7 @@ def test_case_09_what_a_reader_answers_is_never_offloaded_again(session: Session
 
 def test_case_16_an_odd_call_id_makes_a_short_plain_handle(session: Session) -> None:
     calls = made("16_odd_tool_call_ids").make()
-    ids = [session.put(text, tool="t", args={"call": str(call)}).id for call, text in calls]
+    ids = [session.put(text, tool="t", call_id=call).id for call, text in calls]
     assert len(set(ids)) == len(calls)
     for id, (_, text) in zip(ids, calls, strict=True):
         assert re.fullmatch(r"[a-z0-9_]{1,40}", id)
