@@ -1,0 +1,304 @@
+"""Reading one payload back: only the chunks that are asked for, through one small cache.
+
+Everything here is a flow. A payload that lives in the index row needs no operation at all.
+"""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Generic, TypeVar
+
+from callslip.errors import PayloadDamaged
+from callslip.limits import CHUNKS_CACHED, DIRECTORIES_CACHED, STREAM_BLOCK_BYTES
+from callslip.stacks.directory import Chunk, Directory
+from callslip.stacks.ops import Flow, Payload, ReadObject, do
+from callslip.window.inert import shown
+
+__all__ = ["Caches", "Reader", "View", "open_reader"]
+
+K = TypeVar("K")
+V = TypeVar("V")
+_Key = tuple[bytes, str | None, int, int]
+
+_KEEP_CHUNKS = CHUNKS_CACHED // 4
+"""A payload with more chunks than this is not kept whole: one long search would empty the cache."""
+
+
+class _Recent(Generic[K, V]):
+    """The last `room` things that were used. Safe to share between threads."""
+
+    def __init__(self, room: int) -> None:
+        self._room = room
+        self._items: OrderedDict[K, V] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: K) -> V | None:
+        with self._lock:
+            found = self._items.get(key)
+            if found is not None:
+                self._items.move_to_end(key)
+            return found
+
+    def put(self, key: K, value: V) -> None:
+        with self._lock:
+            self._items[key] = value
+            self._items.move_to_end(key)
+            while len(self._items) > self._room:
+                self._items.popitem(last=False)
+
+    def drop(self, wanted: Callable[[K], bool]) -> None:
+        with self._lock:
+            for key in [key for key in self._items if wanted(key)]:
+                del self._items[key]
+
+
+class Caches:
+    """What a store keeps of what was read lately: directories, and decompressed chunks.
+
+    It holds `chunks` × 128 KiB at the most. What it returns was checked when it was read.
+    """
+
+    def __init__(self, directories: int = DIRECTORIES_CACHED, chunks: int = CHUNKS_CACHED) -> None:
+        self.directories: _Recent[_Key, Directory] = _Recent(directories)
+        self.chunks: _Recent[tuple[_Key, int], Chunk] = _Recent(chunks)
+
+    def forget(self, digest: bytes) -> None:
+        """Drop what is kept of one payload, so that deleted content does not stay in memory."""
+        self.directories.drop(lambda key: key[0] == digest)
+        self.chunks.drop(lambda key: key[0][0] == digest)
+
+
+def open_reader(row: Payload, caches: Caches) -> Flow[Reader]:
+    """A reader of the payload that `row` leads to; reads its trailer if that is not cached.
+
+    Raises PayloadDamaged if the trailer is not one, whole, and StoreUnavailable.
+    """
+    key = (row.digest, row.key, row.packed, row.trailer)
+    directory = caches.directories.get(key)
+    if directory is None:
+        length = row.packed - row.trailer
+        trailer = yield from _bytes_of(row, row.trailer, length)
+        directory = Directory.parse(trailer)
+        caches.directories.put(key, directory)
+    return Reader(row, directory, caches)
+
+
+def _bytes_of(row: Payload, start: int, length: int) -> Flow[bytes]:
+    if row.data is not None:
+        found = row.data[start : start + length]
+    elif row.key is not None:
+        found = yield from do(ReadObject(row.key, start, length))
+    else:
+        raise PayloadDamaged("an index row leads to no payload")
+    if len(found) != length:
+        raise PayloadDamaged(f"a payload is cut short: {len(found)} of {length} bytes")
+    return found
+
+
+class Reader:
+    """One payload, to be read in part or whole. Made by `open_reader`.
+
+    Every chunk is checked before it is returned; PayloadDamaged if it is not what was stored.
+    """
+
+    def __init__(self, row: Payload, directory: Directory, caches: Caches) -> None:
+        self.directory = directory
+        self._row = row
+        self._key: _Key = (row.digest, row.key, row.packed, row.trailer)
+        self._caches = caches
+
+    def chunk(self, index: int) -> Flow[Chunk]:
+        """Chunk `index`, from 0."""
+        found = self._caches.chunks.get((self._key, index))
+        if found is None:
+            frame = yield from _bytes_of(self._row, *self.directory.extent(index))
+            found = self.directory.unpack(index, frame)
+            self._caches.chunks.put((self._key, index), found)
+        return found
+
+    def chunks(self, start: int, end: int) -> Flow[list[Chunk]]:
+        """Chunks `start` up to, not including, `end`: one ranged read for all of them."""
+        if end - start == 1:
+            return [(yield from self.chunk(start))]
+        small = self.directory.chunks <= _KEEP_CHUNKS
+        if small:
+            kept = [self._caches.chunks.get((self._key, index)) for index in range(start, end)]
+            found = [chunk for chunk in kept if chunk is not None]
+            if len(found) == end - start:
+                return found
+        if end <= start:
+            return []
+        first, _ = self.directory.extent(start)
+        last, length = self.directory.extent(end - 1)
+        blob = yield from _bytes_of(self._row, first, last + length - first)
+        read = self.directory.unpack_many(start, blob)
+        if small:
+            for chunk in read:
+                self._caches.chunks.put((self._key, chunk.index), chunk)
+        return read
+
+    def groups(self, size: int = STREAM_BLOCK_BYTES) -> Iterator[tuple[int, int]]:
+        """(start, end) of runs of chunks of about `size` raw bytes, to be read one by one."""
+        directory, start = self.directory, 0
+        while start < directory.chunks:
+            end = start + 1
+            limit = directory.raw_start(start) + size
+            while end < directory.chunks and directory.raw_start(end + 1) <= limit:
+                end += 1
+            yield start, end
+            start = end
+
+    def blocks(self) -> Iterator[Flow[bytes]]:
+        """The exact bytes of the content, block by block: each item is a flow to be driven."""
+        for start, end in self.groups():
+            yield self._block(start, end)
+
+    def _block(self, start: int, end: int) -> Flow[bytes]:
+        chunks = yield from self.chunks(start, end)
+        return b"".join(chunk.raw for chunk in chunks)
+
+    def body(self) -> Flow[bytes]:
+        """All bytes of the content."""
+        pieces = []
+        for flow in self.blocks():
+            pieces.append((yield from flow))
+        return b"".join(pieces)
+
+    def part(self, start: int, length: int) -> Flow[bytes]:
+        """Up to `length` bytes of the content from byte `start`; b"" at or behind its end."""
+        directory = self.directory
+        end = min(start + length, directory.size)
+        if start < 0 or start >= end:
+            return b""
+        first = directory.chunk_of_byte(start)
+        chunks = yield from self.chunks(first, directory.chunk_of_byte(end - 1) + 1)
+        base = directory.raw_start(first)
+        return b"".join(chunk.raw for chunk in chunks)[start - base : end - base]
+
+    def twin(self) -> Flow[bytes | None]:
+        """The exact form of a Python object, or None where the body is all there is."""
+        extent = self.directory.twin_extent()
+        if extent is None:
+            return None
+        return self.directory.unpack_twin((yield from _bytes_of(self._row, *extent)))
+
+    # --- the text view --------------------------------------------------------------------------
+
+    def view(self, index: int) -> Flow[View]:
+        """The text view of chunk `index`."""
+        return View(self.directory, (yield from self.chunk(index)))
+
+    def char_of_line(self, line: int) -> Flow[int]:
+        """Characters of the text view before line `line`; for the line after the last: all."""
+        directory = self.directory
+        if line > directory.lines:
+            return directory.chars
+        index = directory.chunk_of_line(line)
+        if directory.column(index) == 0 and directory.line_start(index) == line - 1:
+            return directory.char_start(index)
+        view = yield from self.view(index)
+        return directory.char_start(index) + view.start_of(line)
+
+    def chunk_of_char(self, char: int) -> int:
+        """The chunk that holds character `char` (from 0) of the text view; past the end: the last."""
+        directory = self.directory
+        return min(
+            bisect_right(_CharStarts(directory), char) - 1,
+            directory.chunks - 1,
+        )
+
+
+class _CharStarts:
+    """The directory's char starts as a sequence, for bisect."""
+
+    def __init__(self, directory: Directory) -> None:
+        self._directory = directory
+
+    def __len__(self) -> int:
+        return self._directory.chunks
+
+    def __getitem__(self, index: int) -> int:
+        return self._directory.char_start(index)
+
+
+class View:
+    """One chunk as text: what a page shows and what a search looks through.
+
+    `shown` replaces what is not valid Unicode, one character for one, so that columns stay.
+    """
+
+    def __init__(self, directory: Directory, chunk: Chunk) -> None:
+        self.directory = directory
+        self.index = chunk.index
+        self._chunk = chunk
+        self._errors = "surrogatepass" if directory.source == "str" else "surrogateescape"
+
+    @property
+    def text(self) -> str:
+        """The chunk's part of the text view, as it may be shown."""
+        return self._decoded(self._chunk.raw)
+
+    @property
+    def raw(self) -> bytes:
+        """`text` in UTF-8. Without marked characters these are the stored bytes, uncopied."""
+        return self.text.encode() if self.directory.marked else self._chunk.raw
+
+    def _decoded(self, raw: bytes) -> str:
+        if not self.directory.marked:
+            return raw.decode()
+        return shown(raw.decode("utf-8", self._errors))
+
+    def starts(self) -> list[int]:
+        """The characters of `text` at which a line starts."""
+        directory, index = self.directory, self.index
+        found = [] if directory.column(index) else [0]
+        if not directory.by_record:
+            text = self.text
+            at = text.find("\n") + 1
+            while 0 < at < len(text):
+                found.append(at)
+                at = text.find("\n", at) + 1
+            return found
+        ascii_only = self._chunk.raw.isascii()
+        chars = done = 0
+        for start in self._record_starts():
+            chars = start if ascii_only else chars + len(self._decoded(self._chunk.raw[done:start]))
+            done = start
+            found.append(chars)
+        return found
+
+    def _record_starts(self) -> list[int]:
+        # Line 1 starts at byte 0, the bracket, and not where record 1 does.
+        skip = self.directory.record_start(self.index) == 0
+        return [start for start in self._chunk.spans[::2].tolist()[skip:] if start > 0]
+
+    def start_of(self, line: int) -> int:
+        """The character of `text` at which line `line` starts. It has to start in this chunk."""
+        before = line - 1 - self.directory.line_start(self.index)
+        if before == 0:
+            return 0
+        if self.directory.by_record:
+            return self.starts()[before - (self.directory.column(self.index) > 0)]
+        text = self.text
+        return len(text) - len(text.split("\n", before)[before])
+
+    def place(self, offset: int) -> tuple[int, int]:
+        """(line, column) of byte `offset` of `raw`; line from 1, column in characters from 0."""
+        directory, index = self.directory, self.index
+        raw = self.raw
+        first = directory.line_start(index) + 1
+        if directory.by_record:
+            char = len(raw[:offset].decode())
+            starts = self.starts()
+            passed = bisect_right(starts, char)
+            if passed == 0:
+                return first, directory.column(index) + char
+            line = first + passed - 1 + (directory.column(index) > 0)
+            return line, char - starts[passed - 1]
+        passed = raw.count(b"\n", 0, offset)
+        newline = raw.rfind(b"\n", 0, offset)
+        column = len(raw[newline + 1 : offset].decode())
+        return first + passed, column + (directory.column(index) if newline < 0 else 0)
