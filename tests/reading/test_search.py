@@ -125,6 +125,8 @@ def test_context_never_shows_a_later_hit_as_no_hit() -> None:
     stored = Stored("".join(f"hit {i}\n" for i in range(1, 31)))
     found = _search(stored, "hit", limit=2, context=3)
     assert str(found).split("\n")[1:-2] == ["> line 1: hit 1", "> line 2: hit 2"]
+    later = _search(stored, "hit", limit=1, after=5, context=3)
+    assert str(later).split("\n")[1:-2] == ["> line 6: hit 6"]
 
 
 def test_matches_that_one_window_shows_are_counted_on_it() -> None:

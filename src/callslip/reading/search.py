@@ -56,6 +56,8 @@ class _Collector:
 
     def __init__(self, skip: int, count: int) -> None:
         self.found: list[_Found] = []
+        self.skipped_to = 0
+        """The line of the last hit that was skipped."""
         self.scan: Scan
         self._skip = skip
         self._count = count
@@ -76,10 +78,13 @@ class _Collector:
 
     def __call__(self, start: int, end: int) -> bool:
         self._seen += 1
-        if self._seen <= self._skip:
+        if self._seen < self._skip:
             return True
         which = bisect_right(self._offsets, start) - 1
         line, column = self._views[which].place(start - self._offsets[which])
+        if self._seen == self._skip:
+            self.skipped_to = line
+            return True
         # What is cut in two at the outer edges is one character that the window does not show.
         before = self.scan.peek(start - LOOK_AROUND, start).decode("utf-8", "ignore")
         match = self.scan.peek(start, end).decode("utf-8", "ignore")
@@ -136,7 +141,8 @@ def search(
     skip = whole(after, 0, 0)
     count = min(whole(limit, 0, HITS_DEFAULT), HITS_CAP)
     around = min(whole(context, 0, 0), CONTEXT_CAP)
-    collector = _Collector(skip, count)
+    # One more than asked for: context ends before the next hit, shown or not.
+    collector = _Collector(skip, count + 1)
     scan = Scan(
         pattern,
         case,
@@ -173,7 +179,7 @@ def search(
     wide = count > HITS_DEFAULT
     most = PAGE_CAP_CHARS - FRAME_CHARS
     room = most if wide else min(most, page_chars)
-    lines, taken = yield from _rendered(reader, collector.found, around, room)
+    lines, taken = yield from _rendered(reader, collector, count, around, room)
     hits = tuple(found.hit for found in collector.found[:taken])
     first, last = skip + 1, skip + taken
     following = {"after": last} if last < scan.total else None
@@ -211,20 +217,24 @@ def _one_line(text: str) -> str:
 
 
 def _rendered(
-    reader: Reader, found: Sequence[_Found], around: int, room: int
+    reader: Reader, collector: _Collector, count: int, around: int, room: int
 ) -> Flow[tuple[list[str], int]]:
     """The lines of a reply of about `room` characters, and how many hits are in them.
 
-    A hit's line is marked; hits that a window already shows are counted on it.
+    A hit's line is marked; hits that a window already shows are counted on it. No line that holds
+    a hit is shown as context: unmarked, it would look like none.
     """
+    every, found = collector.found, collector.found[:count]
     rows: list[str] = []
     used = taken = 0
-    shown_to = 0  # the last line that is in `rows`
+    shown_to = (
+        collector.skipped_to
+    )  # the last line that is in `rows`, or belongs to an earlier page
     while taken < len(found):
         group = _together(found, taken)
         hit = group[0].hit
         add: list[str] = []
-        seen = shown_to
+        seen = shown_to if taken else 0
         wanted = set(range(max(1, hit.line - around), hit.line))
         if taken:
             wanted |= set(range(shown_to + 1, min(shown_to + around, hit.line - 1) + 1))
@@ -248,8 +258,7 @@ def _rendered(
         last = group[-1].hit
         spans = 0 if reader.directory.by_record else last.match.rstrip("\n").count("\n")
         shown_to = max(shown_to, last.line + spans)
-    # Not beyond the next hit: unmarked, it would look like no hit at all.
-    until = found[taken].hit.line - 1 if taken < len(found) else reader.directory.lines
+    until = every[taken].hit.line - 1 if taken < len(every) else reader.directory.lines
     for line in range(shown_to + 1, min(shown_to + around, until, reader.directory.lines) + 1):
         row = _row(" ", f"line {line}", (yield from head_of_line(reader, line)))
         used += len(row) + 1
