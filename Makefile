@@ -29,7 +29,7 @@ demo: $(VENV)/.stamp ## an agent answers questions about four large results, and
 	@$(PY) -m demo $(ARGS)
 
 test: $(VENV)/.stamp ## all tests on one interpreter (ARGS="-k word" for some)
-	$(PY) -m pytest -q -n $(WORKERS) -m 'not soak' $(ARGS)
+	$(PY) -m pytest -q -n $(WORKERS) $(ARGS)
 
 test-all: ## the tests on every interpreter from 3.11 to 3.14 that is found
 	@sh tools/test_all.sh $(ARGS)
@@ -54,7 +54,7 @@ bench: $(BENCH)/.stamp ## callslip and its peers on the same bytes (SIZES, PEERS
 	$(BENCH)/bin/python -m bench.run --sizes '$(SIZES)' --peers '$(PEERS)' $(ARGS)
 
 soak: $(VENV)/.stamp ## many processes, and kill -9 at random points
-	$(PY) -m pytest -q -m soak -o addopts= $(ARGS)
+	$(PY) -m pytest -q -s -m soak $(ARGS)
 
 cli-reference: $(VENV)/.stamp ## write docs/cli.md from the commands themselves
 	$(PY) tools/cli_reference.py docs/cli.md

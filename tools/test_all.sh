@@ -23,7 +23,7 @@ for version in 3.11 3.12 3.13 3.14; do
         "$venv/bin/python" -m pip --quiet --disable-pip-version-check --no-input install --upgrade 'pip>=25.1' &&
         "$venv/bin/python" -m pip --quiet --disable-pip-version-check --no-input install \
             --constraint constraints.txt --group test --editable . &&
-        "$venv/bin/python" -m pytest -q -n "${WORKERS:-2}" -m 'not soak' "$@"; then
+        "$venv/bin/python" -m pytest -q -n "${WORKERS:-2}" "$@"; then
         passed=$((passed + 1))
     else
         failed=$((failed + 1))

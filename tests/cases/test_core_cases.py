@@ -254,17 +254,17 @@ def test_case_39_expired_is_another_answer_than_unknown(
         session.read("res_never")
 
 
-class _Full:
-    def run(self, op: object) -> object:
+def test_case_40_a_store_that_is_full_costs_neither_the_run_nor_the_newest_part(
+    open_store: Callable[..., ResultStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from callslip.stacks.index.sqlite import SqliteIndex
+
+    def full(self: SqliteIndex, op: object) -> object:
         raise StoreUnavailable("INSERT INTO secret failed: no space", reason="disk full")
 
-
-def test_case_40_a_store_that_is_full_costs_neither_the_run_nor_the_newest_part(
-    open_store: Callable[..., ResultStore],
-) -> None:
+    monkeypatch.setattr(SqliteIndex, "run", full)
     _, text = made("40_store_failure").make()
     store = open_store(spool="")
-    store._backend = _Full()  # type: ignore[assignment]
     envelope = store.session("s").offload(text, tool="history")
     assert isinstance(envelope, Envelope)
     assert envelope.handle is None
