@@ -103,7 +103,6 @@ class Directory:
         self.source = "bytes" if flags & FLAG_BYTES else "str"
         self.by_record = bool(flags & FLAG_BY_RECORD)
         self.records = None if records == NO_RECORDS else records
-        self.form = str(body[INFO.size : INFO.size + name], "utf-8")
         self._frames = self.chunks + twins
 
         at = INFO.size + padded(name)
@@ -111,6 +110,7 @@ class Directory:
         numbers = (self._frames + 1) + (3 + with_spans) * (self.chunks + 1) + self.chunks
         if len(body) != at + 8 * numbers + CHECK_BYTES * self._frames:
             raise PayloadDamaged("a payload's trailer does not have the length it states")
+        self.form = str(body[INFO.size : INFO.size + name], "utf-8", "replace")
 
         def column(count: int) -> Sequence[int]:
             nonlocal at

@@ -135,6 +135,8 @@ class Packer:
         self._settled = self.size
         out = [self._pack(final=True)]
         self._done = True
+        if self._starts:
+            raise ValueError("a record starts behind the end of the content")
         chunks = len(self._columns)
         if self.by_record:
             self.lines = max(self._seen, 1 if self.size else 0)

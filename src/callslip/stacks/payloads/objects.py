@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 PART_BYTES = 8 * 1024 * 1024
 """An object up to this size goes up in one request; a larger one in parts of it."""
 PARTS_AT_ONCE = 2
-REQUEST_SECONDS = 30
 RETRY_SECONDS = 20
-"""How long a request is tried again for: a run must not hang on a store that is away."""
+"""How long a request is tried again for: a run must not hang on a store that is away. One request
+may take 30 seconds, obstore's own bound; options of the client given here would hide those that
+come from the environment (AWS_ALLOW_HTTP and its like)."""
 
 _used_in: int | None = None
 """The process that obstore's threads belong to."""
@@ -70,21 +71,17 @@ class ObjectPayloads(Payloads):
         else:
             if self._size(key) is not None:  # there is no conditional upload in parts
                 raise StoreUnavailable("a payload of that key exists", reason="failed")
-            source = _Source(chain(head, parts))
-            try:
+            with _named():
+                out = obstore.open_writer(
+                    store, key, buffer_size=PART_BYTES, max_concurrency=PARTS_AT_ONCE
+                )
+            # Written from this thread: the parts may come out of obstore themselves, and it does
+            # not run inside itself. Not closed, nothing of it becomes visible.
+            for block in chain(head, parts):
                 with _named():
-                    obstore.put(
-                        store,
-                        key,
-                        source,
-                        use_multipart=True,
-                        chunk_size=PART_BYTES,
-                        max_concurrency=PARTS_AT_ONCE,
-                    )
-            except StoreUnavailable:
-                if source.error is not None:
-                    raise source.error from None
-                raise
+                    out.write(block)
+            with _named():
+                out.close()
         stored = self._size(key)
         if stored is None:
             raise StoreUnavailable("an object was not there after its put", reason="failed")
@@ -141,21 +138,6 @@ class ObjectPayloads(Payloads):
             return list(islice(ours, limit))
 
 
-class _Source:
-    """An iterator that remembers its own error, to tell it from the store's."""
-
-    def __init__(self, parts: Iterator[bytes]) -> None:
-        self._parts = parts
-        self.error: BaseException | None = None
-
-    def __iter__(self) -> Iterator[bytes]:
-        try:
-            yield from self._parts
-        except BaseException as error:
-            self.error = error
-            raise
-
-
 def _open(url: str) -> ObjectStore:
     from obstore.exceptions import BaseError
     from obstore.store import from_url
@@ -165,7 +147,6 @@ def _open(url: str) -> ObjectStore:
             return from_url(url)
         return from_url(
             url,
-            client_options={"timeout": timedelta(seconds=REQUEST_SECONDS)},
             retry_config={"retry_timeout": timedelta(seconds=RETRY_SECONDS)},
         )
     except (BaseError, ValueError) as error:
