@@ -12,7 +12,7 @@ from typing import Literal
 from callslip.handle import Shape
 from callslip.limits import ENVELOPE_CHARS, PREVIEW_CHARS, REFUSED_CHARS, TOOL_NAME_CHARS
 from callslip.window.inert import attr, inert, shown
-from callslip.window.policy import bounded
+from callslip.window.policy import bounded, ends, omission
 
 __all__ = ["NO_READER", "Vocabulary", "human_size", "no_reader", "refused", "same_as", "stored"]
 
@@ -109,9 +109,9 @@ def refused(
     # The tag says how much is shown, so the room is taken with the longest such label.
     longest = len(f' shown="{len(text):,} of {len(text):,} characters"')
     frame = len(f"<result {tag}>\n\n</result>\n{notice}") + longest
-    body = inert(bounded(shown(text), max(cap - frame, 0)), notes=False)
-    kept = min(len(body), len(text))
-    tag += f' shown="{kept:,} of {len(text):,} characters"'
+    head, tail, left = ends(text, max(cap - frame, 0))
+    body = inert(shown(head)) + (omission(left) + inert(shown(tail)) if left else "")
+    tag += f' shown="{min(len(head) + len(tail), len(text)):,} of {len(text):,} characters"'
     return f"<result {tag}>\n{body}\n</result>\n{notice}"
 
 

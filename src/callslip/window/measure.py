@@ -140,7 +140,7 @@ def text_of(value: object, cap: int) -> str | None:
 
 # --- tokens -------------------------------------------------------------------------------------
 
-_SAMPLE_CHARS = 4096
+_SAMPLE_CHARS = 1536
 _SAMPLES = 16
 
 
@@ -191,14 +191,17 @@ def features(text: str) -> tuple[int, ...]:
     )  # fmt: skip
 
 
-_WEIGHTS = (0.12, 0.3, 0.6, 0.5, 0.33, 0.4, 0.3, 0.4, 0.1, 0.6, 0.45, 0.6, 0.8, 2.0)
+# Fitted to what o200k makes of logs, code, prose, JSON and CSV in twelve languages, then raised by a
+# twentieth: an estimate had better be over the truth than under it.
+_WEIGHTS = (0.04, 0.17, 0.81, 1.28, 0.26, 1.15, 0.34, 0.25, 0.18, 0.98, 0.71, 1.17, 0.93, 0.54)
+_MARGIN = 1.05
 
 
 def estimate_tokens(text: str) -> int:
     """About how many tokens a current model makes of `text`, offline and fast. Not below the truth
     by much for any script: Chinese, Japanese and logs full of digits included.
 
-    A text over 65,536 characters is judged by 16 evenly spread samples of it.
+    A text over 24,576 characters is judged by 16 evenly spread samples of it.
     """
     length = len(text)
     if length > _SAMPLES * _SAMPLE_CHARS:
@@ -210,4 +213,5 @@ def estimate_tokens(text: str) -> int:
 
 
 def _weigh(text: str) -> float:
-    return sum(weight * n for weight, n in zip(_WEIGHTS, features(text), strict=True))
+    counts = features(text)
+    return _MARGIN * sum(weight * n for weight, n in zip(_WEIGHTS, counts, strict=True))

@@ -19,6 +19,8 @@ __all__ = [
     "Rule",
     "bounded",
     "control",
+    "ends",
+    "omission",
     "outcome",
     "turn_budget",
 ]
@@ -95,6 +97,8 @@ class Policy:
             size = size_of(value, most)
         if size is None or (size > most and self.count_tokens is None):
             return "offload"
+        if size * 4 <= limit and self.count_tokens is None:
+            return "keep"
         text = text_of(value, most + 1)
         if text is None:
             return "offload"
@@ -125,12 +129,20 @@ def bounded(text: str, cap: int) -> str:
 
     The head gets two thirds. Cuts are at a line end where one is near.
     """
+    head, tail, left = ends(text, cap)
+    return head + omission(left) + tail if left else head
+
+
+def ends(text: str, cap: int) -> tuple[str, str, int]:
+    """The head, the tail and how many characters lie between, so that they and the `omission`
+    together take `cap` characters; all of the text in the head if that fits."""
     if len(text) <= cap:
-        return text
-    widest = len(_omission(len(text)))
-    room = cap - widest
+        return text, "", 0
+    room = cap - len(omission(len(text)))
     if room < 2:
-        return text[: max(cap, 0)]
+        # No room for a note: as much of it as can be.
+        note = omission(len(text))[: max(cap, 0)]
+        return note, "", 0
     head = text[: room * 2 // 3]
     tail = text[len(text) - (room - room * 2 // 3) :]
     line = head.rfind("\n")
@@ -139,8 +151,9 @@ def bounded(text: str, cap: int) -> str:
     line = tail.find("\n")
     if 0 <= line < len(tail) // 4:
         tail = tail[line + 1 :]
-    return head + _omission(len(text) - len(head) - len(tail)) + tail
+    return head, tail, len(text) - len(head) - len(tail)
 
 
-def _omission(chars: int) -> str:
+def omission(chars: int) -> str:
+    """The note of what `bounded` leaves out, on a line of its own."""
     return f"\n[… {chars:,} characters left out …]\n"

@@ -1,7 +1,9 @@
 """One chosen preview for each kind of content: what a reader would look at first.
 
 A kind is a module with `render(sample, shape, lines, chars) -> str | None` and one line below: the
-first that does not answer None has chosen. Pure.
+first that does not answer None has chosen.
+
+What may live here: the sample, the previews of it and what they share. Pure: no I/O, no framework.
 """
 
 from __future__ import annotations

@@ -47,6 +47,7 @@ def lay_out(
     chars: int,
     telling: Sequence[Line] = (),
     told: int = 0,
+    more: bool = False,
 ) -> str:
     """The preview: the first of `heads`, the last of `tails` (lines with their ends, known to be
     the content's first and last ones; they may overlap), and the telling lines that lie between.
@@ -77,9 +78,9 @@ def lay_out(
     ]
     chosen = _choose(inner, spare)
     while True:
-        text = _assemble(first, last, chosen, skipped, hollow, shape, plan, told)
+        text = _assemble(first, last, chosen, skipped, hollow, shape, plan, told, more)
         # Rather a shorter head than one of brackets and blanks.
-        if len(first) > 2 and not chosen and mostly_hollow(text):
+        if len(first) > 2 and not chosen and mostly_hollow(text.partition("\n")[2]):
             first = first[: len(first) * 2 // 3]
         elif len(text) <= chars:
             return text
@@ -177,12 +178,15 @@ def _assemble(
     shape: Shape,
     plan: Plan,
     told: int,
+    more: bool,
 ) -> str:
     lines = shape.lines - len(first) - len(last) - skipped
     left = shape.chars - hollow - sum(length for _, length in (*first, *last))
     parts = [text for text, _ in first]
     if chosen:
-        parts.append(between(shape, plan.what, told, lines=lines, chars=left, here=len(chosen)))
+        parts.append(
+            between(shape, plan.what, told, more=more, lines=lines, chars=left, here=len(chosen))
+        )
         parts.extend(f"{line.number}: {line.text}" for line in chosen)
         parts.append("[…]")
     elif lines > 0:

@@ -21,4 +21,6 @@ def render(sample: Sample, shape: Shape, lines: int, chars: int) -> str | None:
     plan = Plan(min(lines, 4), min(lines, TAIL_LINES), head_share=30, tail_share=30)
     # The last one matters as much as the first.
     first, last, between = sample.telling[:1], sample.telling[:0:-1][:1], sample.telling[1:-1]
-    return lay_out(heads, tails, shape, plan, chars, (*first, *last, *between), sample.told)
+    return lay_out(
+        heads, tails, shape, plan, chars, (*first, *last, *between), sample.told, sample.more
+    )

@@ -49,11 +49,18 @@ def note(lines: int, chars: int, unit: str = "line") -> str:
 
 
 def between(
-    shape: Shape, what: str, told: int, *, lines: int = 0, chars: int = 0, here: int = 0
+    shape: Shape,
+    what: str,
+    told: int,
+    *,
+    more: bool = True,
+    lines: int = 0,
+    chars: int = 0,
+    here: int = 0,
 ) -> str:
     """The note above telling lines. Without the counts it is as long as it can get."""
     lines, chars, here = lines or shape.lines, chars or shape.chars, here or told
-    tell = f"{told:,} {'lines' if told != 1 else 'line'} {what}, {here:,} of them:"
+    tell = f"{'over ' if more else ''}{_count(told, 'line')} {what}, {here:,} of them:"
     return f"[… {_count(lines, 'line')}, {_count(chars, 'character')} between; {tell}]"
 
 
@@ -87,7 +94,7 @@ def is_hollow(line: str) -> bool:
 
 def mostly_hollow(text: str) -> bool:
     """True where more than half of the characters are brackets and blanks."""
-    return sum(text.count(char) for char in " \t\r\n[]{}()") * 2 > len(text)
+    return sum(text.count(char) for char in " \t\r\n[]{}(),") * 2 > len(text)
 
 
 def _count(number: int, unit: str) -> str:

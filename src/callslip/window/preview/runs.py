@@ -39,7 +39,7 @@ def render(sample: Sample, shape: Shape, lines: int, chars: int) -> str | None:
         if tails and _PYTEST_END.match(tails[-1]):
             plan = Plan(min(lines, 1), 1, 12, 20, "tell of failures")
             telling = _with_summary(telling, _numbered(tails, shape))
-        return lay_out(heads, tails, shape, plan, chars, telling, sample.told)
+        return lay_out(heads, tails, shape, plan, chars, telling, sample.told, sample.more)
     if sample.look == "plain" and _CRASH.search((sample.tail or sample.head)[-_TAIL_CHARS:]):
         telling = _crash_lines(tails, shape)
         plan = Plan(min(lines, 5), min(lines, 15), 20, 60)

@@ -18,9 +18,11 @@ Look = Literal["plain", "log", "tests"]
 """How a text reads: which lines of it a reader would look for."""
 
 _KEEP_BYTES = 64 * 1024
+_JUDGED_BYTES = 16 * 1024
 _FIRST_LINES = 24
 _LAST_LINES = 8
 _LINE_BYTES = 400
+_COUNTED = 20_000
 
 # A line of a log: it starts with a time, or a level, or a syslog priority.
 _LOG_LINE = re.compile(
@@ -90,6 +92,8 @@ class Sample:
     look: Look = "plain"
     telling: tuple[Line, ...] = ()
     told: int = 0
+    more: bool = False
+    """True where counting stopped at `told`, so that a log of nothing but errors costs no more."""
 
 
 class Sampler:
@@ -101,8 +105,8 @@ class Sampler:
 
     def __init__(self, source: Source) -> None:
         self._errors = "surrogatepass" if source == "str" else "surrogateescape"
-        self._head = b""
-        self._tail = b""
+        self._head = bytearray()
+        self._tail = bytearray()
         self._seen = 0
         self._look: Look | None = None
         self._pattern: Any = None
@@ -111,6 +115,7 @@ class Sampler:
         self._first: list[Line] = []
         self._last: list[Line] = []
         self._told = 0
+        self._late: tuple[bytes, int] | None = None
 
     def add(self, block: bytes) -> None:
         """The next bytes of the content."""
@@ -124,14 +129,17 @@ class Sampler:
         else:
             rest = block
         if rest:
-            self._tail = (self._tail + rest[-_KEEP_BYTES:])[-_KEEP_BYTES:]
+            self._tail += rest[-_KEEP_BYTES:]
+            if len(self._tail) > 4 * _KEEP_BYTES:
+                # Seldom, so that many small blocks do not copy the tail each time.
+                del self._tail[:-_KEEP_BYTES]
         if self._look is None:
             # Undecided until there is something to judge by; then what was held is looked at too.
             if len(self._head) < _KEEP_BYTES:
                 return
             self._decide()
             if self._pattern is not None:
-                self._scan(self._head)
+                self._scan(bytes(self._head))
                 self._scan(rest)
         elif self._pattern is not None:
             self._scan(block)
@@ -141,12 +149,16 @@ class Sampler:
         if self._look is None:
             self._decide()
             if self._pattern is not None:
-                self._scan(self._head)
+                self._scan(bytes(self._head))
         if self._pattern is not None and self._rest:
             self._match(self._rest)
+        if self._late is not None:
+            lines, self._newlines = self._late
+            self._last = [*self._last, *self._latest(lines, 0)][-_LAST_LINES:]
         cut = self._seen > len(self._head)
-        whole = self._seen <= _KEEP_BYTES + len(self._tail)
-        head, tail = self._head, self._tail
+        tail = bytes(self._tail[-_KEEP_BYTES:])
+        head = bytes(self._head)
+        whole = self._seen <= len(head) + len(tail)
         if cut and whole:
             head, tail = head + tail, b""
         return Sample(
@@ -156,6 +168,7 @@ class Sampler:
             look=self._look or "plain",
             telling=tuple(self._first + self._last),
             told=self._told,
+            more=self._late is not None,
         )
 
     def _view(self, raw: bytes, cut_start: bool = False, cut_end: bool = False) -> str:
@@ -177,7 +190,7 @@ class Sampler:
         return raw.decode("utf-8", self._errors)
 
     def _decide(self) -> None:
-        head = self._head
+        head = bytes(self._head[:_JUDGED_BYTES])
         lines = head.count(b"\n") + 1
         if _TESTS_HEAD.search(head[:8192]):
             self._look, pattern = "tests", _TESTS_FAILURE
@@ -191,8 +204,11 @@ class Sampler:
             return
         import re2  # type: ignore[import-untyped,unused-ignore]
 
-        # The rest of a line goes with its first find, so that a line counts once.
-        self._pattern = re2.compile(rb"(?m)(?:" + pattern + rb")[^\n]*")
+        # Byte by byte, whatever the encoding. The rest of a line goes with its first find, so that
+        # a line counts once.
+        options = re2.Options()
+        options.encoding = re2.Options.Encoding.LATIN1
+        self._pattern = re2.compile(rb"(?m)(?:" + pattern + rb")[^\n]*", options)
 
     def _scan(self, block: bytes) -> None:
         """Look at the whole lines of what there is; the last, unfinished one waits."""
@@ -206,17 +222,51 @@ class Sampler:
         self._rest = block[end:][:_KEEP_BYTES]
 
     def _match(self, lines: bytes) -> None:
-        before, counted = self._newlines, 0
-        for match in self._pattern.finditer(lines):
-            self._told += 1
-            start = lines.rfind(b"\n", 0, match.start()) + 1
-            before += lines.count(b"\n", counted, start)
-            counted = start
-            raw = lines[start : min(match.end(), start + _LINE_BYTES)].rstrip(b"\r\n")
-            line = Line(before + 1, raw.decode("utf-8", "replace"))
-            if len(self._first) < _FIRST_LINES:
+        """Count the telling lines of whole lines, and keep the first and the last few."""
+        at, before = 0, self._newlines
+        if self._told >= _COUNTED:
+            # Only the end still matters: what it holds is found in `finish`.
+            start = lines.rfind(b"\n", 0, max(len(lines) - _KEEP_BYTES, 0)) + 1
+            self._late = (lines[start:], self._newlines + lines.count(b"\n", 0, start))
+            self._newlines += lines.count(b"\n")
+            return
+        if len(self._first) < _FIRST_LINES:
+            for match in self._pattern.finditer(lines):
+                line, at, before = self._line(lines, match.start(), at, before)
                 self._first.append(line)
+                self._told += 1
+                if len(self._first) == _FIRST_LINES:
+                    at = match.end()
+                    break
             else:
-                self._last.append(line)
-                del self._last[:-_LAST_LINES]
-        self._newlines = before + lines.count(b"\n", counted)
+                at = len(lines)
+        found = len(self._pattern.findall(lines, at)) if at < len(lines) else 0
+        self._told += found
+        if found:
+            self._last = [*self._last, *self._latest(lines, at)][-_LAST_LINES:]
+        self._newlines += lines.count(b"\n")
+
+    def _latest(self, lines: bytes, after: int) -> list[Line]:
+        """The last few telling lines after an offset, looked for from the end."""
+        reach = 64 * 1024
+        while True:
+            start = max(after, lines.rfind(b"\n", 0, max(len(lines) - reach, 0)) + 1)
+            found = list(self._pattern.finditer(lines, start))
+            if len(found) >= _LAST_LINES or start == after:
+                break
+            reach *= 8
+        kept: list[Line] = []
+        at, before = 0, self._newlines
+        for match in found[-_LAST_LINES:]:
+            line, at, before = self._line(lines, match.start(), at, before)
+            kept.append(line)
+        return kept
+
+    @staticmethod
+    def _line(lines: bytes, match: int, at: int, before: int) -> tuple[Line, int, int]:
+        """The line around an offset, that line's start, and the newlines before it."""
+        start = lines.rfind(b"\n", 0, match) + 1
+        before += lines.count(b"\n", at, start)
+        end = lines.find(b"\n", match)
+        raw = lines[start : min(end if end >= 0 else len(lines), start + _LINE_BYTES)]
+        return Line(before + 1, raw.rstrip(b"\r").decode("utf-8", "replace")), start, before
