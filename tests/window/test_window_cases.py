@@ -92,6 +92,7 @@ def test_case_34_a_tail_of_braces_is_not_what_is_shown() -> None:
     hollow = sum(body.count(char) for char in string.whitespace + "[]{}()")
     assert hollow * 2 <= len(body)
     assert made.startswith("an excerpt of JSON, ")
+    assert made.count("left out …]") == 1
 
 
 def test_case_35_the_notice_is_outside_the_excerpt_and_first_and_names_tool_and_handle() -> None:

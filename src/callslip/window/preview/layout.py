@@ -180,6 +180,9 @@ def _assemble(
     told: int,
     more: bool,
 ) -> str:
+    if not last:
+        # Nothing stands between what is left out and the closing brackets: one note for both.
+        skipped = hollow = 0
     lines = shape.lines - len(first) - len(last) - skipped
     left = shape.chars - hollow - sum(length for _, length in (*first, *last))
     parts = [text for text, _ in first]
