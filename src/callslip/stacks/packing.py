@@ -353,11 +353,10 @@ def _count(raw: bytes, source: Source) -> tuple[int, int]:
     """Characters of the text view, and how many of them stand for what is not valid Unicode."""
     if raw.isascii():
         return len(raw), 0
-    if source == "str":
-        marked = len(_SURROGATE.findall(raw)) if b"\xed" in raw else 0
-        return len(raw.translate(None, _CONTINUATION)), marked
     try:
         return len(raw.decode("utf-8")), 0
     except UnicodeDecodeError:
+        if source == "str":  # UTF-8 with lone surrogates: every byte that continues none is one
+            return len(raw.translate(None, _CONTINUATION)), len(_SURROGATE.findall(raw))
         text = raw.decode("utf-8", "surrogateescape")
         return len(text), len(text) - len(text.encode("utf-8", "ignore").decode("utf-8"))
