@@ -25,10 +25,14 @@ _TAG = re.compile(
     f"|{_GAP}result{_GAP}/?>)",
     re.IGNORECASE,
 )
+# The parenthesis is looked for first: a pattern that starts with a fixed character is fast.
 _CALL = re.compile(
-    "(\\b(?:read_result|search_result|query_results?|get_record|list_results|read_slice|grep_file"
-    "|query_file|get_by_id)\\s{0,4})\\((?=\\s{0,4}(?:[a-z_]{1,12}\\s{0,2}[=:]\\s{0,2})?"
-    "[\"'`\u201c\u2018]?\\s{0,4}res_)",
+    "\\((?=\\s{0,4}(?:[a-z_]{1,12}\\s{0,2}[=:]\\s{0,2})?[\"'`\u201c\u2018]?\\s{0,4}res_)",
+    re.IGNORECASE,
+)
+_CALLED = re.compile(
+    "(?:read_result|search_result|query_results?|get_record|list_results|read_slice|grep_file"
+    "|query_file|get_by_id)\\s{0,4}\\Z",
     re.IGNORECASE,
 )
 _NOTICE = re.compile(
@@ -40,6 +44,10 @@ _NOTE = re.compile(
     "(?:\\]|[\\d,.]{1,20}\\s{1,4}(?:lines?|characters?|records?|bytes?|rows?)\\b))",
     re.IGNORECASE,
 )
+
+_TAG_WORDS = ("result", "page", "hits", "list")
+_CALL_WORDS = ("_result", "get_record", "read_slice", "grep_file", "query_file", "get_by_id")
+_NOTICE_WORDS = ("full result stored", "not stored", "stored data", "the very same content")
 
 
 def shown(text: str) -> str:
@@ -59,12 +67,23 @@ def inert(text: str, *, notes: bool = True) -> str:
     The `<` of a tag becomes `‹`, the `(` of a call that names a handle becomes `❨`, the blanks of a
     notice become `_`, and with `notes` the `[` of an omission note becomes `⟦`. The length stays.
     """
-    if "<" in text:
+    # Plain substring tests first: most text holds none of this, and each pattern costs more. A
+    # zero-width character may stand inside a tag but not inside a word.
+    low = text.lower()
+    if "<" in text and any(name in low for name in _TAG_WORDS):
         text = _TAG.sub("‹", text)
-    if "res_" in text or "RES_" in text.upper():
-        text = _CALL.sub("\\1❨", text)
-    text = _NOTICE.sub(lambda match: match[0].replace(" ", "_"), text)
-    return _NOTE.sub("⟦", text) if notes else text
+    if "res_" in low and any(name in low for name in _CALL_WORDS):
+        text = _CALL.sub(_defused, text)
+    if any(words in low for words in _NOTICE_WORDS):
+        text = _NOTICE.sub(lambda match: match[0].replace(" ", "_"), text)
+    if notes and "[" in text and ("…" in text or "..." in text):
+        text = _NOTE.sub("⟦", text)
+    return text
+
+
+def _defused(found: re.Match[str]) -> str:
+    before = found.string[max(found.start() - 24, 0) : found.start()]
+    return "❨" if _CALLED.search(before) else "("
 
 
 _ESCAPES = {"&": "&amp;", '"': "&quot;", "<": "&lt;", ">": "&gt;"}
