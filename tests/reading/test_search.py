@@ -151,7 +151,6 @@ def test_the_reply_tells_the_total_first_and_the_next_call_last() -> None:
     assert str(found).startswith('<hits total="1000" shown="9-16" id="res_1" pattern="error">')
     assert str(found).endswith('984 more: search_result("res_1", "error", after=16).')
     assert found.next == {"after": 16}
-    assert "grep_file(" in str(_search(stored, "error", vocabulary="files"))
     again = _search(stored, "ERROR", case=False)
     assert str(again).endswith('search_result("res_1", "ERROR", ignore_case=True, after=8).')
     counted = _search(stored, "error", limit=0)

@@ -22,11 +22,10 @@ from callslip.limits import (
     PAGE_CHARS,
 )
 from callslip.reading.matching import LOOK_AROUND, Scan
-from callslip.reading.page import STORED_DATA, Words, head_of_line, whole, words_of
+from callslip.reading.page import STORED_DATA, head_of_line, reading, whole
 from callslip.reading.suggest import quoted, way_on
 from callslip.stacks.ops import Flow
 from callslip.stacks.reader import Reader, View
-from callslip.window.envelope import Vocabulary
 from callslip.window.inert import attr, inert, shown
 
 __all__ = ["search"]
@@ -122,7 +121,6 @@ def search(
     case: bool = True,
     page_chars: int = PAGE_CHARS,
     *,
-    vocabulary: Vocabulary = "results",
     group_bytes: int = GROUP_BYTES,
     match_bytes: int = MATCH_BYTES,
     seconds: float = SEARCH_SECONDS,
@@ -136,7 +134,6 @@ def search(
 
     Raises PatternError for what RE2 does not take, PayloadDamaged and StoreUnavailable.
     """
-    words = words_of(vocabulary)
     directory = reader.directory
     skip = whole(after, 0, 0)
     count = min(whole(limit, 0, HITS_DEFAULT), HITS_CAP)
@@ -167,9 +164,9 @@ def search(
         )
     said = f'{_matches(scan.total)} of "{attr(shown(pattern), _PATTERN_CHARS)}" in {where}.'
     if scan.total == 0:
-        hint = yield from way_on(reader, name, pattern, case, words)
+        hint = yield from way_on(reader, name, pattern, case)
         return Hits((), "", 0, None, f"{said} {hint}")
-    call = f'{words.search}("{name}", {quoted(pattern)}'
+    call = f'search_result("{name}", {quoted(pattern)}'
     call += ")" if case else ", ignore_case=True)"
     if count == 0:
         return Hits((), "", scan.total, None, f"{said} See them with {call}.")
@@ -188,7 +185,7 @@ def search(
     notes = [STORED_DATA]
     if scan.stopped:
         notes.append(said)
-    notes.append(f"Read around the first with {_around(words, id, collector.found[0])}.")
+    notes.append(f"Read around the first with {_around(id, collector.found[0])}.")
     if following is not None:
         notes.append(f"{scan.total - last:,} more: {call[:-1]}, after={last}).")
     tag = f'<hits total="{total}" shown="{reach}" id="{name}"'
@@ -206,10 +203,10 @@ def _lines_of(lines: int, name: str) -> str:
     return f"the 1 line of {name}" if lines == 1 else f"the {lines:,} lines of {name}"
 
 
-def _around(words: Words, id: str, found: _Found) -> str:
+def _around(id: str, found: _Found) -> str:
     if found.cut:
-        return words.reading(id, found.hit.line, max(0, found.hit.column - HIT_CHARS))
-    return words.reading(id, max(1, found.hit.line - 3))
+        return reading(id, found.hit.line, max(0, found.hit.column - HIT_CHARS))
+    return reading(id, max(1, found.hit.line - 3))
 
 
 def _one_line(text: str) -> str:

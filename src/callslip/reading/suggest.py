@@ -7,7 +7,7 @@ import json
 import re
 
 from callslip.reading.matching import PATTERN_CHARS, Scan, literal_of
-from callslip.reading.page import Words
+from callslip.reading.page import reading
 from callslip.stacks.ops import Flow
 from callslip.stacks.reader import Reader, View
 from callslip.window.inert import inert, shown
@@ -32,7 +32,7 @@ def quoted(pattern: str) -> str:
     return text
 
 
-def way_on(reader: Reader, id: str, pattern: str, case: bool, words: Words) -> Flow[str]:
+def way_on(reader: Reader, id: str, pattern: str, case: bool) -> Flow[str]:
     """What to try instead, in a sentence or two that end with a call to make."""
     if reader.directory.chars == 0:
         return "This result is empty."
@@ -50,22 +50,22 @@ def way_on(reader: Reader, id: str, pattern: str, case: bool, words: Words) -> F
     ignoring = scans.get("case")
     if ignoring is not None and ignoring.total:
         again = quoted("(?i)" + pattern)
-        return f'Ignoring case it occurs {_times(ignoring)}: {words.search}("{id}", {again}).'
+        return f'Ignoring case it occurs {_times(ignoring)}: search_result("{id}", {again}).'
     as_text = scans.get("text")
     if as_text is not None and as_text.total:
         again = quoted("(?i)" + re.escape(pattern))
-        return f'As plain text it occurs {_times(as_text)}: {words.search}("{id}", {again}).'
+        return f'As plain text it occurs {_times(as_text)}: search_result("{id}", {again}).'
     present = [word for word in parts if f"word {word}" in scans and scans[f"word {word}"].total]
     if present:
         counts = ", ".join(f"{word} ({scans[f'word {word}'].total:,})" for word in present)
         rarest = min(present, key=lambda word: scans[f"word {word}"].total)
         again = quoted("(?i)" + rarest)
-        return f'Of its words these occur: {counts}. Try {words.search}("{id}", {again}).'
+        return f'Of its words these occur: {counts}. Try search_result("{id}", {again}).'
     near = _nearest(parts, first)
     if near:
         again = quoted(re.escape(near[0]))
-        return f'Words like it: {", ".join(near)}. Try {words.search}("{id}", {again}).'
-    return f"Try another word, or look at how it starts: {words.reading(id, 1)}."
+        return f'Words like it: {", ".join(near)}. Try search_result("{id}", {again}).'
+    return f"Try another word, or look at how it starts: {reading(id, 1)}."
 
 
 def _times(scan: Scan) -> str:
