@@ -52,9 +52,11 @@ class FaultyBackend:
             self.seen.append(op)
             self._count += isinstance(op, self.only)
             late = self._count - self.at
-            due = isinstance(op, self.only) and late >= 0
-            if not due or (self.times is not None and late >= self.times):
-                due = False
+            due = (
+                isinstance(op, self.only)
+                and late >= 0
+                and (self.times is None or late < self.times)
+            )
         if not due:
             return self.inner.run(op)
         if self.when == "after":

@@ -1,4 +1,8 @@
-"""Where packed payloads lie: a folder, or whatever obstore opens (memory, S3, GCS, Azure)."""
+"""Where packed payloads lie: a folder, or whatever obstore opens (memory, S3, GCS, Azure).
+
+What may live here: payload stores, each running the four operations of `ops.PayloadOp`. No policy,
+no look into what is packed.
+"""
 
 from __future__ import annotations
 
