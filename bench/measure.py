@@ -6,6 +6,7 @@ python -m bench.measure read  PEER TEXT FOLDER OPERATION ID
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import json
 import resource
@@ -46,6 +47,14 @@ def reset_peak() -> None:
         return
 
 
+def give_back() -> None:
+    """Return freed memory to the system, so that what was used before does not hide what is now."""
+    try:
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
+    except (OSError, AttributeError):
+        return
+
+
 def peak() -> int:
     """Bytes resident at the highest."""
     try:
@@ -60,12 +69,13 @@ def measured(
 ) -> dict[str, Any]:
     """The first call with its memory, then `rounds` more; what the last one answered."""
     times: list[float] = []
-    extra = 0
+    before = extra = 0
     answer: Any = None
     for number in range(rounds + 1):
         settle()
         gc.collect()
         if number == 0:
+            give_back()
             reset_peak()
             before = resident()
         start = time.perf_counter()
