@@ -273,9 +273,16 @@ def _insert(db: sqlite3.Connection, op: ops.Insert) -> ops.Inserted | None:
         ).fetchone()
     # A retried insert whose first answer was lost gives the key that is stored: still the index's.
     adopted = stored is None or (given.key is not None and given.key == stored.key)
-    id, created = _take_id(db, op, session, payload)
+    id, created, ended = _take_id(db, op, session, payload)
     if created:
+        if ended is not None:
+            # The row of an earlier life makes room. Holding its payload meanwhile keeps the trigger
+            # from releasing what the new row needs.
+            db.execute("UPDATE payloads SET refs = refs + 1 WHERE n = ?", (payload,))
+            db.execute("DELETE FROM results WHERE session = ? AND seq = ?", (session.n, ended))
         _add_row(db, op.result, session, payload, id)
+        if ended is not None:
+            db.execute("UPDATE payloads SET refs = refs - 1 WHERE n = ?", (payload,))
         retention.enforce(db, op.quota, session.n, session.next_seq, op.now)
         # After the quota, so that it never names a row which this very insert pushed out.
         db.execute(
@@ -304,8 +311,9 @@ def _add_payload(db: sqlite3.Connection, tenant: int, given: ops.Payload) -> int
 
 def _take_id(
     db: sqlite3.Connection, op: ops.Insert, session: Session, payload: int
-) -> tuple[bytes, bool]:
-    """The id for this call and content, and whether a row must be made for it.
+) -> tuple[bytes, bool, int | None]:
+    """The id for this call and content, whether a row must be made for it, and the seq of a row
+    with that id which ran out with an earlier life of the session.
 
     An id that this call and content had before wins over a shorter one that became free: a replay
     gives the same handle.
@@ -331,17 +339,10 @@ def _take_id(
             continue
         if seq is None:
             db.execute("DELETE FROM tombstones WHERE session = ? AND id = ?", (session.n, id))
-        elif seq >= session.floor:
-            return id, False
-        else:
-            # Holding the payload keeps the trigger from releasing it between the two rows.
-            db.execute("UPDATE payloads SET refs = refs + 1 WHERE n = ?", (payload,))
-            db.execute("DELETE FROM results WHERE session = ? AND seq = ?", (session.n, seq))
-            db.execute("UPDATE payloads SET refs = refs - 1 WHERE n = ? AND refs > 1", (payload,))
-        return id, True
+        return id, seq is None or seq < session.floor, seq
     for id in ids:
         if id not in taken:
-            return id, True
+            return id, True, None
     raise StoreUnavailable("every id offered for a result is taken in its session", reason="failed")
 
 
