@@ -35,15 +35,18 @@ class Strands:
     def __init__(self, where: Path) -> None:
         self.storage = LocalFileStorage(str(where / "strands"))
         self.calls = count(1)
-        # One loop for all calls, as in an agent; starting one is not what is measured.
-        self.loop = asyncio.Runner()
+        # One loop for all calls, as in an agent; starting one is not what is measured. Not an
+        # asyncio.Runner: its signal handling formats the whole result of a task once it is done.
+        self.loop = asyncio.new_event_loop()
 
     def put(self, text: str) -> str:
         key = f"call-{next(self.calls)}"
-        return self.loop.run(_store_content(self.storage, key, text.encode(), "text/plain"))
+        return self.loop.run_until_complete(
+            _store_content(self.storage, key, text.encode(), "text/plain")
+        )
 
     def _text(self, id: str) -> str:
-        raw, _ = self.loop.run(_retrieve_content(self.storage, id))
+        raw, _ = self.loop.run_until_complete(_retrieve_content(self.storage, id))
         return raw.decode("utf-8")
 
     def page(self, id: str, line: int) -> str:
