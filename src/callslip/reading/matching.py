@@ -84,6 +84,15 @@ def compiled(pattern: str, case: bool = True) -> re2._Regexp:
     return found
 
 
+@lru_cache(maxsize=64)
+def _plain(literal: bytes) -> re2._Regexp:
+    import re2
+
+    options = re2.Options()
+    options.literal = True
+    return re2.compile(literal, options)
+
+
 def _why(pattern: str, error: Exception) -> str:
     plain = re.sub(r"\\\\", "", pattern)
     for untaken, why in _UNTAKEN:
@@ -121,7 +130,10 @@ class Scan:
         self._literal = shown(literal).encode() if literal else None
         if self._literal is not None and len(self._literal) > match_bytes:
             self._literal = None
-        self._regex: Any = None if self._literal is not None else compiled(pattern, case)
+        # For a literal, too: RE2 gets through a text without a match at twice the speed of `find`.
+        self._regex: Any = (
+            compiled(pattern, case) if self._literal is None else _plain(self._literal)
+        )
         self._simple = self._literal is not None and not _overlaps_itself(self._literal)
         self._found = found
         self._match_bytes = match_bytes
@@ -176,6 +188,11 @@ class Scan:
         text, size = self._text, len(literal)
         # Behind `limit` a match might go on into the next piece, or its window might.
         limit = len(text) if last else max(self._at, len(text) - self._margin)
+        ahead = self._regex.search(text, self._at, min(len(text), limit + size - 1))
+        if ahead is None:
+            self._at = max(self._at, limit)
+            self._late()
+            return
         steps = 0
         while self._found is not None or not self._simple:
             start = text.find(literal, self._at, min(len(text), limit + size - 1))
@@ -214,7 +231,7 @@ class Scan:
 
     def _window(self, end: int, limit: int) -> bool:
         """Take the matches that start before `limit`; True if the search is at `limit`."""
-        text, base = self._text, self._base
+        text, base, longest = self._text, self._base, self._match_bytes
         for step, match in enumerate(self._regex.finditer(text, self._at, end), 1):
             if not step % 64 and self._late():
                 return False
@@ -222,9 +239,15 @@ class Scan:
             if start >= limit:
                 self._at = max(self._at, limit)
                 return not self._late()
-            cut = stop - start > self._match_bytes
+            if self._found is None and 0 < stop - start <= longest:
+                # Most matches are short, and most are only counted.
+                self._at = stop
+                self._last_end = base + stop
+                self.total += 1
+                continue
+            cut = stop - start > longest
             if cut:
-                shorter = self._regex.search(text, start, min(end, start + self._match_bytes))
+                shorter = self._regex.search(text, start, min(end, start + longest))
                 if shorter is None or shorter.start() != start:
                     self._at = start + 1
                     break

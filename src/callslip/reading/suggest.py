@@ -17,7 +17,7 @@ __all__ = ["quoted", "way_on"]
 _LOOK_BYTES = 32 * 1024 * 1024
 """How much of a large result is looked through for a suggestion; what was asked was searched whole."""
 
-_GROUP_BYTES = 4 * 1024 * 1024
+_GROUP_BYTES = 1024 * 1024
 _WORDS = 4
 _WORD = re.compile(r"[^\W_]{3,40}")
 _CODES = re.compile(r"\\[A-Za-z]|\(\?[^:()]*[:>]?|\[[^\]]*\]|\{[\d,]*\}")
