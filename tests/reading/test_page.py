@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from callslip.handle import Page
 from callslip.limits import PAGE_CAP_CHARS
 from callslip.reading import page
+from callslip.reading.search import search
 from tests.reading.stored_payload import Stored
 
 INPUTS = Path(__file__).parent.parent / "cases" / "inputs"
@@ -139,6 +140,26 @@ def test_where_a_line_is_a_record_pages_are_records(count: int) -> None:
             found = _read(stored, start=start, limit=3)
             assert found.text == "".join(lines[start - 1 : start + 2])
             assert (found.start, found.end, found.total) == (start, min(start + 2, count), count)
+
+
+@pytest.mark.parametrize("mark", ["é", "\ud800"])
+def test_a_record_longer_than_a_chunk_is_paged_by_column(mark: str) -> None:
+    made = ['{"a": 1}', '"' + mark * 150_000 + '"', '{"b": 2}', '"' + mark + '"', "3"]
+    text = "[" + ",".join(made) + "]"
+    spans, at = [], 1
+    for record in made:
+        size = len(record.encode("utf-8", "surrogatepass"))
+        spans.append((at, at + size))
+        at += size + 1
+    stored = Stored(text, spans=spans)
+    assert stored.reader.directory.chunks > 2
+    _check_walk(stored)
+    _check_walk(stored, limit=1)
+    assert _read(stored, start=3, limit=2).text == '{"b": 2},' + stored.shown[-6:-2]
+    inside = _read(stored, start=2, column=140_000, limit=1)
+    assert inside.text == stored.shown[10 + 140_000 : 10 + 150_003]
+    found = stored.run(search(stored.reader, "res_1", r'"b"|"\pL?,|3'))
+    assert [(hit.line, hit.column) for hit in found.hits][:2] == [(2, 150_001), (3, 1)]
 
 
 def test_one_huge_line_is_paged_by_column() -> None:

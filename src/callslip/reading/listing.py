@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from callslip import limits
 from callslip.handle import Handle, Listing
 from callslip.window.envelope import human_size
-from callslip.window.inert import attr
+from callslip.window.inert import plain
 
 _ARGS_SHOWN = 80
 
@@ -38,10 +38,10 @@ def listing(handles: Sequence[Handle], *, after: int, total: int) -> Listing:
 
 
 def _line(handle: Handle) -> str:
-    called = f"{attr(handle.tool, limits.TOOL_NAME_CHARS)}({attr(handle.args, _ARGS_SHOWN)})"
+    called = f"{plain(handle.tool, limits.TOOL_NAME_CHARS)}({plain(handle.args, _ARGS_SHOWN)})"
     parts = [handle.id, called, handle.kind, f"{handle.lines:,} lines", human_size(handle.size)]
     if handle.status:
-        parts.append(f"status {attr(handle.status, limits.TOOL_NAME_CHARS)}")
+        parts.append(f"status {plain(handle.status, limits.TOOL_NAME_CHARS)}")
     if handle.same_as:
         parts.append(f"same as {handle.same_as}")
     return "  ".join(parts)

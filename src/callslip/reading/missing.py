@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from callslip.errors import HandleGone, UnknownHandle
 from callslip.limits import TOOL_NAME_CHARS
 from callslip.stacks.ops import Tombstone
-from callslip.window.inert import attr
+from callslip.window.inert import plain
 
 _WAYS = {
     "expired": "it expired",
@@ -26,7 +26,7 @@ def unknown(id: object) -> UnknownHandle:
 def gone(stone: Tombstone) -> HandleGone:
     """For an id that led to a result: what it was, when it went, which call would make it again."""
     when = datetime.fromtimestamp(stone.gone_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
-    tool, args = attr(stone.tool, TOOL_NAME_CHARS), attr(stone.args, 200)
+    tool, args = plain(stone.tool, TOOL_NAME_CHARS), plain(stone.args, 200)
     what = f"{stone.id} ({stone.shape.lines:,} lines from {tool}) is gone: {_WAYS[stone.why]}"
     again = f"call {tool} again with {args}" if args else f"call {tool} again"
     text = f"{what} on {when}. To have it anew, {again}."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
+import time
 
 from callslip.reading.matching import PATTERN_CHARS, Scan, literal_of
 from callslip.reading.page import reading
@@ -18,6 +19,7 @@ _LOOK_BYTES = 32 * 1024 * 1024
 """How much of a large result is looked through for a suggestion; what was asked was searched whole."""
 
 _GROUP_BYTES = 1024 * 1024
+_LOOK_SECONDS = 2.0
 _WORDS = 4
 _WORD = re.compile(r"[^\W_]{3,40}")
 _CODES = re.compile(r"\\[A-Za-z]|\(\?[^:()]*[:>]?|\[[^\]]*\]|\{[\d,]*\}")
@@ -39,12 +41,13 @@ def way_on(reader: Reader, id: str, pattern: str, case: bool) -> Flow[str]:
     asked = _WORD.findall(_CODES.sub(" ", pattern))[:_WORDS]
     parts = list(dict.fromkeys(word.lower() for word in asked))
     scans: dict[str, Scan] = {}
+    deadline = time.monotonic() + _LOOK_SECONDS
     if case:
-        scans["case"] = Scan(pattern, case=False)
+        scans["case"] = Scan(pattern, case=False, deadline=deadline)
     if literal_of(pattern) is None and len(pattern) * 2 <= PATTERN_CHARS:
-        scans["text"] = Scan(re.escape(pattern), case=False)
+        scans["text"] = Scan(re.escape(pattern), case=False, deadline=deadline)
     if len(parts) > 1:
-        scans |= {f"word {word}": Scan(word, case=False) for word in parts}
+        scans |= {f"word {word}": Scan(word, case=False, deadline=deadline) for word in parts}
     first = yield from _look(reader, scans)
 
     ignoring = scans.get("case")
