@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["attr", "inert", "shown"]
+__all__ = ["attr", "inert", "plain", "shown"]
 
 # What a reader of tokens may see through: blanks and zero-width characters.
 _GAP = "[\\s\u00ad\u200b-\u200f\u2060\ufeff]{0,8}"
@@ -126,3 +126,11 @@ def attr(value: object, cap: int) -> str:
             pieces.pop()
         pieces.append("…")
     return "".join(pieces)
+
+
+def plain(value: object, cap: int) -> str:
+    """`value` within a line of ours, `cap` characters at the most: inert, on one line, its quotes
+    as they are. What is cut ends in `…`."""
+    text = str(value)
+    line = inert(_HIDDEN.sub(lambda found: _VISIBLE.get(found[0], "\ufffd"), text[: cap + 1]))
+    return line if len(line) <= cap and len(text) <= cap else line[: cap - 1] + "…"

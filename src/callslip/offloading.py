@@ -1,0 +1,350 @@
+"""The flows that take a value in: keep it inline, or store it and render the envelope.
+
+One place for the order of things: policy, content, redaction, payload, row, envelope; and for what
+happens where the store is away (law 2: a bounded head and tail, no handle, and the spool).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from callslip import limits
+from callslip.errors import StoreUnavailable
+from callslip.handle import Envelope, Handle, Hits, Listing, Page, Reply, Scope, Source
+from callslip.settings import Event, Settings
+from callslip.stacks.content import Content, canonical, is_stream, restore
+from callslip.stacks.ops import Flow, Inserted, Result, aside
+from callslip.stacks.pieces import Pieces
+from callslip.stacks.writing import Blocks, Call, Packing, tenant_key, write
+from callslip.window import envelope
+from callslip.window.outcome import Control, control
+from callslip.window.policy import bounded
+from callslip.window.preview import own
+from callslip.window.preview import preview as choose_preview
+
+if TYPE_CHECKING:
+    from callslip.store import ResultStore
+
+logger = logging.getLogger("callslip")
+
+OURS = (Envelope, Reply, Page, Hits, Listing, Handle)
+"""What we made ourselves is never offloaded: exempt by type, whatever its size (law 8)."""
+
+PreviewOf = Callable[[Any], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A content in memory, as blocks."""
+
+    content: Content
+
+    @property
+    def form(self) -> str:
+        return self.content.form
+
+    @property
+    def source(self) -> Source:
+        return self.content.source
+
+    @property
+    def twin(self) -> bytes | None:
+        return self.content.twin
+
+    def __iter__(self) -> Iterator[bytes]:
+        body = self.content.body
+        for start in range(0, len(body), limits.STREAM_BLOCK_BYTES):
+            yield body[start : start + limits.STREAM_BLOCK_BYTES]
+
+
+class Redacted:
+    """Blocks with a redaction applied, cut at line ends so that nothing hides across a cut.
+
+    Where it changed something the exact Python form is dropped: `load` then gives the redacted text.
+    """
+
+    def __init__(self, blocks: Blocks, redact: Callable[[str], str]) -> None:
+        self._blocks = blocks
+        self._redact = redact
+        self._changed = False
+
+    @property
+    def form(self) -> str:
+        return "str" if self._changed and self.source == "str" else self._blocks.form
+
+    @property
+    def source(self) -> Source:
+        return self._blocks.source
+
+    @property
+    def twin(self) -> bytes | None:
+        return None if self._changed else self._blocks.twin
+
+    def __iter__(self) -> Iterator[bytes]:
+        held = b""
+        for block in self._blocks:
+            held += block
+            end = held.rfind(b"\n") + 1
+            if end:
+                yield self._applied(held[:end])
+                held = held[end:]
+        if held:
+            yield self._applied(held)
+
+    def _applied(self, block: bytes) -> bytes:
+        errors = "surrogatepass" if self.source == "str" else "surrogateescape"
+        text = block.decode("utf-8", errors)
+        redacted = self._redact(text)
+        if redacted == text:
+            return block
+        self._changed = True
+        return redacted.encode("utf-8", errors)
+
+
+def render(row: Result, settings: Settings, error_type: str = "") -> str:
+    """The envelope of a row: a function of the row and the settings alone."""
+    if row.same_as:
+        return envelope.same_as(row.id, row.tool, row.shape, row.same_as)
+    return envelope.stored(
+        row.id,
+        row.tool,
+        row.shape,
+        row.preview,
+        status=row.status,
+        error_type=error_type,
+        preview_chars=settings.preview_chars,
+    )
+
+
+def handle_of(row: Result, settings: Settings) -> Handle:
+    """The handle that a row is shown as."""
+    return Handle(
+        id=row.id,
+        tool=row.tool,
+        shape=row.shape,
+        created_at=row.created_at,
+        args=row.args,
+        status=row.status,
+        same_as=row.same_as,
+        envelope=render(row, settings),
+    )
+
+
+def put(
+    store: ResultStore, scope: Scope, value: object, call: Call, preview: PreviewOf | None
+) -> Flow[Handle]:
+    """Store a value whatever its size. Raises `StoreUnavailable`, and what its iterator raises."""
+    blocks, whole = _blocks_of(value)
+    inserted = yield from _write(store, scope, blocks, whole, call, _chosen(store, value, preview))
+    assert inserted is not None  # nothing is unwanted here
+    handle = handle_of(inserted.result, store.settings)
+    _tell(store, "stored", inserted.result, len(handle.envelope))
+    yield from store.upkeep()
+    return handle
+
+
+def offload(
+    store: ResultStore,
+    scope: Scope,
+    value: object,
+    call: Call,
+    preview: PreviewOf | None,
+    size: int | None = None,
+) -> Flow[object]:
+    """The value itself, or the envelope that stands in for it. Never raises for the store's sake.
+
+    What the value's own iterator raises, the caller gets.
+    """
+    policy = store.settings.policy
+    said = Control() if is_stream(value) else control(value)
+    content: Content | None = None
+    if is_stream(value):
+        pieces = Pieces(_iterable(value))
+        taken, ended = _taken(pieces, _most(store.settings, call.tool))
+        if ended:
+            value = _restored(pieces, b"".join(taken))
+            if policy.decide(value, call.tool) == "keep":
+                return value
+            content = canonical(value)
+            blocks: Blocks = Whole(content)
+        else:
+            blocks = _Resumed(pieces, taken)
+    else:
+        content = canonical(value)
+        chars = len(content.body.decode("utf-8", "replace")) if size is None else size
+        if policy.decide(value, call.tool, chars) == "keep":
+            return value
+        blocks = Whole(content)
+    if said.outcome == "error" and not call.status:
+        call = replace(call, status="error")
+    error_text = said.text if said.outcome == "error" else ""
+    text_of = _chosen(store, value, preview, error_text)
+    shown: list[str] = []
+
+    def wanted(row: Result) -> bool:
+        shown[:] = [render(row, store.settings, said.error_type)]
+        return len(shown[0]) < row.shape.chars
+
+    packing = _packing(store, scope, blocks)
+    try:
+        inserted = yield from _write(
+            store, scope, packing, content is not None, call, text_of, wanted
+        )
+    except StoreUnavailable as error:
+        reason = error.reason
+        spooled = content is not None and (
+            yield from _spooled(store, scope, Whole(content), call, text_of)
+        )
+        store.emit(Event("spooled" if spooled else "refused", call.tool, reason=reason))
+        return _refused(reason, content, packing, call)
+    if inserted is None:
+        return value if content is not None else shown[0]
+    row = inserted.result
+    if not inserted.created and not call.named and not row.same_as:
+        text = envelope.same_as(row.id, row.tool, row.shape, row.id)
+    else:
+        text = render(row, store.settings, said.error_type)
+    _tell(store, "stored", row, len(text))
+    yield from store.upkeep()
+    return Envelope(text, handle_of(row, store.settings))
+
+
+# --- the steps ------------------------------------------------------------------------------------
+
+
+def _blocks_of(value: object) -> tuple[Blocks, bool]:
+    if is_stream(value):
+        return Pieces(_iterable(value)), False
+    return Whole(canonical(value)), True
+
+
+def _iterable(value: object) -> Any:
+    return value
+
+
+def _packing(store: ResultStore, scope: Scope, blocks: Blocks) -> Packing:
+    if store.settings.redact is not None:
+        blocks = Redacted(blocks, store.settings.redact)
+    return Packing(blocks, tenant_key(scope.tenant))
+
+
+def _write(
+    store: ResultStore,
+    scope: Scope,
+    blocks: Blocks | Packing,
+    whole: bool,
+    call: Call,
+    preview: Callable[[Packing], str],
+    wanted: Callable[[Result], bool] = lambda row: True,
+) -> Flow[Inserted | None]:
+    packing = blocks if isinstance(blocks, Packing) else _packing(store, scope, blocks)
+    return (
+        yield from write(
+            packing,
+            scope,
+            call,
+            whole=whole,
+            preview=preview,
+            wanted=wanted,
+            ttl=store.settings.ttl_seconds,
+            quota=store.settings.quota,
+            now=store.now(),
+        )
+    )
+
+
+def _chosen(
+    store: ResultStore, value: object, preview: PreviewOf | None, error_text: str = ""
+) -> Callable[[Packing], str]:
+    settings = store.settings
+
+    def choose(packing: Packing) -> str:
+        if preview is not None:
+            return own(bounded(str(preview(value)), settings.preview_chars - 1))
+        if error_text:
+            return own(bounded(error_text, settings.preview_chars - 1))
+        return choose_preview(
+            packing.sample, packing.shape, settings.preview_lines, settings.preview_chars
+        )
+
+    return choose
+
+
+def _spooled(
+    store: ResultStore, scope: Scope, blocks: Blocks, call: Call, preview: Callable[[Packing], str]
+) -> Flow[bool]:
+    if store.spool is None:
+        return False
+    try:
+        yield from aside(_write(store, scope, blocks, True, call, preview))
+    except StoreUnavailable as error:
+        logger.warning("the spool took nothing: %s", error)
+        return False
+    store.note_spooled()
+    return True
+
+
+def _refused(reason: str, content: Content | None, packing: Packing, call: Call) -> Envelope:
+    if content is not None:
+        errors = "surrogatepass" if content.source == "str" else "surrogateescape"
+        text = content.body.decode("utf-8", errors)
+    else:
+        text = packing.sample.head + "\n" + packing.sample.tail
+    return Envelope(envelope.refused(reason, text, tool=call.tool, status=call.status))
+
+
+def _tell(store: ResultStore, name: str, row: Result, shown: int) -> None:
+    store.emit(Event(name, row.tool, row.id, row.shape.size, shown))
+
+
+def _most(settings: Settings, tool: str) -> int:
+    """Bytes of a stream beyond which it is longer than its threshold, in whatever characters."""
+    rule = settings.policy.tools.get(tool, "threshold")
+    if isinstance(rule, int):
+        return rule * 4
+    if settings.policy.threshold_tokens is not None:
+        return settings.policy.threshold_tokens * 64 * 4
+    return settings.policy.threshold_chars * 4
+
+
+def _taken(pieces: Pieces, most: int) -> tuple[list[bytes], bool]:
+    """What a stream gives up to `most` bytes, and whether that was all of it."""
+    taken: list[bytes] = []
+    size = 0
+    for block in pieces:
+        taken.append(block)
+        size += len(block)
+        if size > most:
+            return taken, False
+    return taken, True
+
+
+def _restored(pieces: Pieces, body: bytes) -> object:
+    return restore(pieces.form, body, pieces.twin)
+
+
+class _Resumed:
+    """A stream whose first blocks were already taken."""
+
+    def __init__(self, pieces: Pieces, taken: Iterable[bytes]) -> None:
+        self._pieces = pieces
+        self._taken = taken
+
+    @property
+    def form(self) -> str:
+        return self._pieces.form
+
+    @property
+    def source(self) -> Source:
+        return self._pieces.source
+
+    @property
+    def twin(self) -> bytes | None:
+        return self._pieces.twin
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield from self._taken
+        yield from self._pieces

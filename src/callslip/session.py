@@ -1,0 +1,379 @@
+"""`Session`: every verb of one conversation, each with its async twin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
+
+from callslip import limits, offloading
+from callslip.handle import Handle, Hits, Listing, Page, Scope
+from callslip.opened import AsyncStored, Stored
+from callslip.reading.listing import listing
+from callslip.reading.missing import gone, unknown
+from callslip.reading.page import read as read_page
+from callslip.reading.search import search as search_hits
+from callslip.stacks import upkeep
+from callslip.stacks.content import restore
+from callslip.stacks.ops import Flow, Get, List, Remove, Result, Tombstone, do
+from callslip.stacks.reader import Reader, open_reader
+from callslip.stacks.writing import call_of
+from callslip.window.policy import outcome
+from callslip.wrap import bridged
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from callslip.store import ResultStore
+    from callslip.tools import Tool
+    from callslip.window.envelope import Vocabulary
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Session:
+    """One conversation's results: what is put here is found here, and nowhere else.
+
+    Made by `ResultStore.session`; cheap, so make one wherever it is needed. It may be used by many
+    threads and tasks at once. Handles stay valid over restarts and compactions until `close`, or
+    until `ttl_seconds` after the last activity.
+
+    Every look-up raises `UnknownHandle` for an id that is not in this scope and `HandleGone` for
+    one that was; every verb raises `StoreUnavailable` while the store is away, but for `offload`
+    and `offloaded`, which then give a bounded head and tail instead.
+    """
+
+    def __init__(self, store: ResultStore, scope: Scope) -> None:
+        self.store = store
+        self.scope = scope
+
+    def __repr__(self) -> str:
+        return f"Session({self.scope.session!r})"
+
+    # --- in ---------------------------------------------------------------------------------------
+
+    def offload(
+        self,
+        value: Any,
+        *,
+        tool: str = "tool",
+        args: Any = None,
+        call_id: str | None = None,
+        status: str = "",
+        preview: Callable[[Any], str] | None = None,
+    ) -> Any:
+        """The value itself if it is short enough to stay in the window, else its `Envelope`.
+
+        `tool` and `args` say which call made it; `call_id`, where a framework gives one, tells a
+        replay of a call from a second call. `status="error"` marks a failed call. `preview` makes
+        the preview from the value. A stream (file object, iterator) is stored as it comes, or
+        returned as its whole content if that is short.
+        """
+        if self._stays(value, tool):
+            return value
+        call = call_of(tool, args, call_id, status)
+        return self.store.run_flow(offloading.offload(self.store, self.scope, value, call, preview))
+
+    async def aoffload(
+        self,
+        value: Any,
+        *,
+        tool: str = "tool",
+        args: Any = None,
+        call_id: str | None = None,
+        status: str = "",
+        preview: Callable[[Any], str] | None = None,
+    ) -> Any:
+        """`offload`, with the work done off the event loop. Takes async iterators too."""
+        if self._stays(value, tool):
+            return value
+
+        def flow() -> Flow[object]:
+            call = call_of(tool, args, call_id, status)
+            return (yield from offloading.offload(self.store, self.scope, given, call, preview))
+
+        given = bridged(value)
+        return await self.store.arun_flow(flow())
+
+    def _stays(self, value: Any, tool: str) -> bool:
+        return (
+            isinstance(value, offloading.OURS)
+            or self.store.settings.policy.decide(value, tool) == "keep"
+            or outcome(value) == "waiting"
+        )
+
+    def put(
+        self,
+        value: Any,
+        *,
+        tool: str = "tool",
+        args: Any = None,
+        call_id: str | None = None,
+        status: str = "",
+        preview: Callable[[Any], str] | None = None,
+    ) -> Handle:
+        """Store a value whatever its size, and return its handle. Never raises on a value.
+
+        File objects and iterators (of str, bytes, or any objects) stream: memory stays small.
+        What such an iterator raises is raised here, and nothing is stored.
+        """
+        call = call_of(tool, args, call_id, status)
+        return self.store.run_flow(offloading.put(self.store, self.scope, value, call, preview))
+
+    async def aput(
+        self,
+        value: Any,
+        *,
+        tool: str = "tool",
+        args: Any = None,
+        call_id: str | None = None,
+        status: str = "",
+        preview: Callable[[Any], str] | None = None,
+    ) -> Handle:
+        """`put`, with the work done off the event loop. Takes async iterators too."""
+
+        def flow() -> Flow[Handle]:
+            call = call_of(tool, args, call_id, status)
+            return (yield from offloading.put(self.store, self.scope, given, call, preview))
+
+        given = bridged(value)
+        return await self.store.arun_flow(flow())
+
+    @overload
+    def offloaded(self, fn: F, /) -> F: ...
+
+    @overload
+    def offloaded(
+        self,
+        fn: None = None,
+        /,
+        *,
+        tool: str | None = None,
+        preview: Callable[[Any], str] | None = None,
+    ) -> Callable[[F], F]: ...
+
+    def offloaded(
+        self,
+        fn: Any = None,
+        /,
+        *,
+        tool: str | None = None,
+        preview: Callable[[Any], str] | None = None,
+    ) -> Any:
+        """Wrap any function so that what it returns goes through `offload`; also a decorator.
+
+        Sync, async, generator and async generator functions, methods and callable objects. Name,
+        docstring, signature and annotations stay, so frameworks build the same tool schema. What
+        the function raises, its caller gets. `tool` is its name in envelopes (default: the
+        function's own), `preview` makes the preview from the value it returned.
+        """
+        from callslip.wrap import wrap
+
+        if fn is None:
+            return lambda function: wrap(self, function, tool, preview)
+        return wrap(self, fn, tool, preview)
+
+    # --- out, in slices -----------------------------------------------------------------------------
+
+    def read(self, id: str, start: int = 1, limit: int | None = None, column: int = 0) -> Page:
+        """Lines of a stored result from line `start`, about 4,000 characters of them.
+
+        `limit` is a number of lines; with one, a page may take up to 16,000 characters. `column`
+        goes on inside a line that is longer than a page. `page.next` are the arguments that
+        continue, `page.text` the text alone.
+        """
+        return self.store.run_flow(self._read(id, start, limit, column))
+
+    async def aread(
+        self, id: str, start: int = 1, limit: int | None = None, column: int = 0
+    ) -> Page:
+        """`read`, off the event loop."""
+        return await self.store.arun_flow(self._read(id, start, limit, column))
+
+    def _read(self, id: str, start: int, limit: int | None, column: int) -> Flow[Page]:
+        row, reader = yield from self._open(id)
+        return (yield from read_page(reader, row.id, start=start, limit=limit, column=column))
+
+    def search(
+        self,
+        id: str,
+        pattern: str,
+        context: int = 0,
+        after: int | None = None,
+        *,
+        limit: int = limits.HITS_DEFAULT,
+        ignore_case: bool = False,
+    ) -> Hits:
+        """Matches of an RE2 pattern: their exact number, and `limit` of them after skipping `after`.
+
+        Linear time, whatever the pattern. `context` adds lines around each. `limit=0` only counts.
+        Raises `PatternError` for what RE2 does not take (look-around, back-references).
+        """
+        return self.store.run_flow(self._search(id, pattern, context, after, limit, ignore_case))
+
+    async def asearch(
+        self,
+        id: str,
+        pattern: str,
+        context: int = 0,
+        after: int | None = None,
+        *,
+        limit: int = limits.HITS_DEFAULT,
+        ignore_case: bool = False,
+    ) -> Hits:
+        """`search`, off the event loop."""
+        return await self.store.arun_flow(
+            self._search(id, pattern, context, after, limit, ignore_case)
+        )
+
+    def _search(
+        self,
+        id: str,
+        pattern: str,
+        context: int,
+        after: int | None,
+        limit: int,
+        ignore_case: bool,
+    ) -> Flow[Hits]:
+        row, reader = yield from self._open(id)
+        return (
+            yield from search_hits(
+                reader,
+                row.id,
+                pattern,
+                context=context,
+                after=after,
+                limit=limit,
+                case=not ignore_case,
+            )
+        )
+
+    def list(self, after: int = 0, limit: int = limits.LIST_ITEMS) -> Listing:
+        """What this session holds, oldest first: `limit` handles after skipping `after`."""
+        return self.store.run_flow(self._list(after, limit))
+
+    async def alist(self, after: int = 0, limit: int = limits.LIST_ITEMS) -> Listing:
+        """`list`, off the event loop."""
+        return await self.store.arun_flow(self._list(after, limit))
+
+    def _list(self, after: int, limit: int) -> Flow[Listing]:
+        rows, total = yield from do(
+            List(self.scope, max(after, 0), max(limit, 1), self.store.now())
+        )
+        handles = [offloading.handle_of(row, self.store.settings) for row in rows]
+        return listing(handles, after=max(after, 0), total=total)
+
+    def handle(self, id: str) -> Handle:
+        """The handle of an id: its kind, size and shape, and its envelope as `str(handle)`."""
+        return self.store.run_flow(self._handle(id))
+
+    async def ahandle(self, id: str) -> Handle:
+        """`handle`, off the event loop."""
+        return await self.store.arun_flow(self._handle(id))
+
+    def _handle(self, id: str) -> Flow[Handle]:
+        row = yield from self._row(id)
+        return offloading.handle_of(row, self.store.settings)
+
+    # --- the caller's side: all of it ---------------------------------------------------------------
+
+    def load(self, id: str) -> Any:
+        """The exact value that was stored, with its type.
+
+        Raises `NotRestorable` if it holds an object of a class that is not imported here.
+        """
+        return self.store.run_flow(self._load(id))
+
+    async def aload(self, id: str) -> Any:
+        """`load`, off the event loop."""
+        return await self.store.arun_flow(self._load(id))
+
+    def _load(self, id: str) -> Flow[Any]:
+        row, reader = yield from self._open(id)
+        body = yield from reader.body()
+        twin = yield from reader.twin()
+        return restore(row.payload.form, body, twin)
+
+    def open(self, id: str) -> Stored:
+        """The exact bytes as a binary file object: seekable, read chunk by chunk."""
+        _, reader = self.store.run_flow(self._open(id))
+        return Stored(self.store, reader)
+
+    async def aopen(self, id: str) -> AsyncStored:
+        """The exact bytes for a task: ``await file.read(n)``, or ``async for block in file``."""
+        _, reader = await self.store.arun_flow(self._open(id))
+        return AsyncStored(self.store, reader)
+
+    def _open(self, id: str) -> Flow[tuple[Result, Reader]]:
+        row = yield from self._row(id)
+        return row, (yield from open_reader(row.payload, self.store.caches))
+
+    def _row(self, id: str) -> Flow[Result]:
+        found = None
+        if isinstance(id, str) and id.isascii() and 5 <= len(id) <= 80:
+            found = yield from do(Get(self.scope, id, self.store.now()))
+        if found is None:
+            raise unknown(id)
+        if isinstance(found, Tombstone):
+            raise gone(found)
+        return found
+
+    # --- tools, and the end -------------------------------------------------------------------------
+
+    def tools(self, vocabulary: Vocabulary = "results") -> Sequence[Tool]:
+        """The read-back tools, framework-free: name, description, parameters, `call`, `acall`.
+
+        `vocabulary="files"` gives the same tools as `read_slice` and `grep_file` over paths.
+        """
+        from callslip.tools import tools_for
+
+        return tools_for(self, vocabulary)
+
+    def delete(self, id: str) -> bool:
+        """Remove one result now; what is left says what it was. False if it was not here."""
+        return self.store.run_flow(self._remove(id)) > 0
+
+    async def adelete(self, id: str) -> bool:
+        """`delete`, off the event loop."""
+        return await self.store.arun_flow(self._remove(id)) > 0
+
+    def close(self) -> int:
+        """End the session: its results go, and how many is the answer. Never called by itself."""
+        return self.store.run_flow(self._remove(None))
+
+    async def aclose(self) -> int:
+        """`close`, off the event loop."""
+        return await self.store.arun_flow(self._remove(None))
+
+    def _remove(self, id: str | None) -> Flow[int]:
+        return upkeep.remove(
+            Remove(
+                why="closed" if id is None else "deleted",
+                now=self.store.now(),
+                tenant=self.scope.tenant,
+                user=self.scope.user,
+                session=self.scope.session,
+                id=id,
+            )
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()

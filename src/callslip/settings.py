@@ -1,0 +1,148 @@
+"""What a `ResultStore` is set to, checked once when it is made."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from callslip import limits
+from callslip.errors import SettingsError
+from callslip.stacks.ops import Quota
+from callslip.window.policy import Policy, Rule
+
+Redact = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What happened to one value, for `on_event=` and the log. Never carries content.
+
+    `name` is `stored`, `refused`, `spooled`, `delivered`, `removed` or `damaged`.
+    """
+
+    name: str
+    tool: str = ""
+    id: str = ""
+    size: int = 0
+    """Bytes of the content."""
+    shown: int = 0
+    """Characters that the model sees in its place."""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The keywords of `ResultStore`, as frozen values."""
+
+    url: str | None = None
+    payloads: str | None = None
+    policy: Policy = field(default_factory=Policy)
+    preview_lines: int = limits.PREVIEW_LINES
+    preview_chars: int = limits.PREVIEW_CHARS
+    ttl_seconds: float | None = None
+    member_responses: bool = True
+    quota: Quota = field(default_factory=Quota)
+    redact: Redact | None = None
+    on_event: Callable[[Event], object] | None = None
+    clock: Callable[[], float] = time.time
+    spool: str | None = None
+    """Folder of the local spool; "" for none."""
+
+    def __post_init__(self) -> None:
+        if self.preview_lines < 0 or self.preview_chars < 0:
+            raise SettingsError(
+                f"preview_lines={self.preview_lines!r} and preview_chars={self.preview_chars!r}: "
+                "give numbers from 0"
+            )
+        if self.ttl_seconds is not None and not self.ttl_seconds > 0:
+            raise SettingsError(
+                f"ttl_seconds={self.ttl_seconds!r}: give seconds above 0, or None to keep results "
+                "until their session is closed"
+            )
+
+
+def policy_of(
+    threshold_chars: int,
+    threshold_tokens: int | None,
+    count_tokens: Callable[[str], int] | None,
+    tools: Mapping[str, Rule] | None,
+    keep: Callable[[Any, str], bool] | None,
+) -> Policy:
+    """The policy of those keywords. Raises `SettingsError` for what cannot be meant."""
+    if isinstance(threshold_chars, bool) or not isinstance(threshold_chars, int):
+        raise SettingsError(f"threshold_chars={threshold_chars!r}: give a number of characters")
+    if threshold_chars < 0 or (threshold_tokens is not None and threshold_tokens < 0):
+        raise SettingsError(
+            f"threshold_chars={threshold_chars!r}, threshold_tokens={threshold_tokens!r}: "
+            "give numbers from 0"
+        )
+    return Policy(
+        threshold_chars=threshold_chars,
+        threshold_tokens=threshold_tokens,
+        count_tokens=count_tokens,
+        tools=dict(tools or {}),
+        keep=keep,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the index, the payloads and the spool of a URL are."""
+
+    index: Path | None
+    """The SQLite file; None for an index in memory."""
+    payloads: str
+
+
+def place_of(settings: Settings) -> Place:
+    """Resolve `url` and `payloads`. Raises `SettingsError` for a URL that nothing here opens."""
+    url = settings.url if settings.url is not None else ".callslip"
+    scheme = url.split("://", 1)[0].lower() if "://" in url else ""
+    if url == ":memory:" or (scheme == "memory"):
+        return Place(None, settings.payloads or "memory://")
+    if scheme in ("postgresql", "postgres"):
+        raise SettingsError(
+            f"the index {scheme}://… is not supported by this version; give a folder or "
+            "sqlite:///path/to/index.db"
+        )
+    if scheme == "sqlite":
+        # sqlite:///relative and sqlite:////absolute, as SQLAlchemy writes them
+        path = url.split("://", 1)[1]
+        if not path.startswith("/") or path == "/":
+            raise SettingsError(
+                f"url={url!r}: write sqlite:///relative.db or sqlite:////absolute.db"
+            )
+        file = Path(path[1:]).absolute()
+        return Place(file, settings.payloads or str(file.with_name(file.name + "-payloads")))
+    if scheme == "file":
+        from urllib.parse import unquote, urlsplit
+
+        folder = Path(unquote(urlsplit(url).path)).absolute()
+    elif scheme:
+        raise SettingsError(
+            f"url={url!r}: give a folder, sqlite:///path/to/index.db or file:///folder; object "
+            "stores go into payloads="
+        )
+    else:
+        folder = Path(url).expanduser().absolute()
+    return Place(folder / "index.db", settings.payloads or str(folder / "payloads"))
+
+
+def spool_of(settings: Settings) -> Path | None:
+    """The folder that takes results while the store is away: of this user, on this machine.
+
+    It stands apart from the store on purpose: what fills or breaks the one spares the other.
+    """
+    if settings.spool == "":
+        return None
+    if settings.spool is not None:
+        return Path(settings.spool).expanduser().absolute()
+    place = place_of(settings)
+    store = hashlib.sha256(f"{place.index}\0{place.payloads}".encode("utf-8", "replace"))
+    base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return Path(base) / "callslip" / "spool" / store.hexdigest()[:16]

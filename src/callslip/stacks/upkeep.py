@@ -1,0 +1,233 @@
+"""Flows that keep the stacks tidy: closing, deleting, sweeping, gc, verify, the spool's delivery."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from callslip import limits
+from callslip.errors import PayloadDamaged, StoreUnavailable
+from callslip.handle import Scope
+from callslip.stacks.ops import (
+    DeleteObjects,
+    Flow,
+    Forget,
+    Garbage,
+    Get,
+    Insert,
+    KnownKeys,
+    List,
+    ListObjects,
+    Payload,
+    Payloads,
+    PutObject,
+    Quota,
+    ReadObject,
+    Remove,
+    Repair,
+    Result,
+    Runs,
+    Sessions,
+    Sweep,
+    Tombstone,
+    aside,
+    do,
+)
+from callslip.stacks.reader import Caches, open_reader
+
+_BATCH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """What a gc did: objects deleted because nothing refers to them any more, unfinished or
+    unknown objects (orphans) deleted, results delivered from the spool, counts mended."""
+
+    released: int = 0
+    orphans: int = 0
+    delivered: int = 0
+    mended: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What a verify found. `problems` is empty when every payload reads back as it was written.
+
+    `orphans` are objects that nothing refers to: no loss, and `gc` removes them.
+    """
+
+    payloads: int
+    content_bytes: int
+    problems: tuple[str, ...]
+    orphans: int
+
+    @property
+    def ok(self) -> bool:
+        """True if nothing is damaged, missing or miscounted."""
+        return not self.problems
+
+
+def tidy(now: float) -> Flow[None]:
+    """A bounded share of the sweep, and of the deletion of what it released."""
+    yield from do(Sweep(now, limits.SWEEP_ROWS, limits.SWEEP_MILLISECONDS))
+    yield from drain(limit=limits.SWEEP_ROWS)
+
+
+def drain(limit: int | None = None) -> Flow[int]:
+    """Delete the objects of released payloads, up to `limit`; answer how many.
+
+    An object is struck off the list only after it is deleted: a crash between repeats the deletion.
+    """
+    done = 0
+    while limit is None or done < limit:
+        keys = yield from do(Garbage(_BATCH if limit is None else min(_BATCH, limit - done)))
+        if not keys:
+            break
+        yield from do(DeleteObjects(keys))
+        yield from do(Forget(keys))
+        done += len(keys)
+    return done
+
+
+def remove(op: Remove) -> Flow[int]:
+    """Remove rows and then the objects that only they referred to; answer how many rows.
+
+    Once the rows are gone the removal holds: objects that cannot be deleted now are on the garbage
+    list, and the next sweep deletes them.
+    """
+    removed = yield from do(op)
+    try:
+        yield from drain()
+    except StoreUnavailable:
+        return removed
+    return removed
+
+
+def sweep(now: float) -> Flow[None]:
+    """The whole sweep, in bounded steps."""
+    more = True
+    while more:
+        more = yield from do(Sweep(now, limits.SWEEP_ROWS, 1000))
+    yield from drain()
+
+
+def gc(now: float, grace: float, wall: float) -> Flow[Cleaned]:
+    """Sweep, delete what was released, remove orphans older than `grace` seconds, mend counts.
+
+    `wall` is the time by the payload store's clock, which stamps the objects.
+    """
+    yield from sweep(now)
+    released = yield from drain()
+    unknown = yield from _orphans()
+    old = [key for key, changed in unknown if wall - changed > grace]
+    for start in range(0, len(old), _BATCH):
+        yield from do(DeleteObjects(old[start : start + _BATCH]))
+    mended = yield from do(Repair(mend=True))
+    return Cleaned(released=released, orphans=len(old), mended=tuple(mended))
+
+
+def _orphans() -> Flow[list[tuple[str, float]]]:
+    """(key, modified at) of the objects that the index does not know."""
+    found: list[tuple[str, float]] = []
+    after: str | None = None
+    while True:
+        listed = yield from do(ListObjects(after, _BATCH))
+        if not listed:
+            return found
+        keys = [key for key, _, _ in listed]
+        known = yield from do(KnownKeys(keys))
+        found.extend((key, changed) for key, _, changed in listed if key not in known)
+        after = keys[-1]
+
+
+def verify(progress: Callable[[int], object] | None = None) -> Flow[Findings]:
+    """Read every payload back and compare it with its checksums; check the index and the objects.
+
+    `progress` is called with the bytes of content read so far. Damage is collected, not raised.
+    """
+    problems = list((yield from do(Repair(mend=False))))
+    after: tuple[str, bytes] | None = None
+    count = size = 0
+    while True:
+        listed = yield from do(Payloads(after, _BATCH))
+        if not listed:
+            break
+        for tenant, payload, references in listed:
+            after = (tenant, payload.digest)
+            count += 1
+            name = f"payload {payload.digest.hex()[:12]} ({references} results)"
+            try:
+                size += yield from _verified(payload)
+            except PayloadDamaged as error:
+                problems.append(f"{name}: {error}")
+            if progress is not None:
+                progress(size)
+    unknown = yield from _orphans()
+    return Findings(count, size, tuple(problems), len(unknown))
+
+
+def _verified(payload: Payload) -> Flow[int]:
+    reader = yield from open_reader(payload, Caches())
+    whole = hashlib.sha256()
+    directory = reader.directory
+    for index in range(directory.chunks):
+        chunk = yield from reader.chunk(index)
+        whole.update(chunk.raw)
+    yield from reader.twin()
+    if whole.digest() != directory.sha256:
+        raise PayloadDamaged("its chunks are whole, but not the content that was stored")
+    return directory.size
+
+
+def deliver(spool: Runs, now: float, ttl: float | None, quota: Quota) -> Flow[list[Result]]:
+    """Move what the spool holds into the store, oldest first; answer the rows that arrived.
+
+    A row leaves the spool only after the store has it. Stops where the store is away again.
+    """
+    arrived: list[Result] = []
+    sessions = yield from aside(do(Sessions(_BATCH)))
+    for scope, _, _ in reversed(sessions):
+        rows, _ = yield from aside(do(List(scope, 0, _BATCH, now)))
+        for listed in rows:
+            row = yield from aside(do(Get(scope, listed.id, now)))
+            if row is None or isinstance(row, Tombstone):
+                continue
+            arrived.append((yield from _delivered(spool, row, now, ttl, quota)))
+            yield from aside(remove(_one(scope, row.id, now)))
+    return arrived
+
+
+def _one(scope: Scope, id: str, now: float) -> Remove:
+    return Remove(
+        why="deleted",
+        now=now,
+        tenant=scope.tenant,
+        user=scope.user,
+        session=scope.session,
+        id=id,
+        tombstones=False,
+    )
+
+
+def _delivered(
+    spool: Runs, row: Result, now: float, ttl: float | None, quota: Quota
+) -> Flow[Result]:
+    payload = row.payload
+    if payload.key is not None:
+        key = payload.key
+        size = yield from do(PutObject(key, _pieces(spool, key, payload.packed)))
+        if size != payload.packed:
+            yield from do(DeleteObjects([key]))
+            raise StoreUnavailable(f"a delivery of {payload.packed} bytes was cut", reason="failed")
+    inserted = yield from do(Insert(row, [row.id], ttl, quota, now))
+    if inserted is None:
+        raise StoreUnavailable("the index refused a payload that it was given", reason="failed")
+    if payload.key is not None and not inserted.adopted:
+        yield from do(DeleteObjects([payload.key]))
+    return inserted.result
+
+
+def _pieces(spool: Runs, key: str, size: int) -> Iterator[bytes]:
+    for start in range(0, size, limits.STREAM_BLOCK_BYTES):
+        yield spool.run(ReadObject(key, start, min(limits.STREAM_BLOCK_BYTES, size - start)))

@@ -1,0 +1,255 @@
+"""Flows that put one content into the stacks: the payload first, then the row that shows it."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Protocol
+
+from callslip import limits
+from callslip.errors import PayloadDamaged, StoreUnavailable
+from callslip.handle import Scope, Shape, Source
+from callslip.stacks import content
+from callslip.stacks.layout import KEY_SUFFIX
+from callslip.stacks.ops import (
+    DeleteObjects,
+    FindPayload,
+    Flow,
+    Insert,
+    Inserted,
+    Payload,
+    PutObject,
+    Quota,
+    ReadObject,
+    Result,
+    do,
+)
+from callslip.stacks.payload import Directory, Packer
+from callslip.stacks.records import HEAD_BYTES, ArrayScanner, by_record
+from callslip.window.preview.sample import Sampler
+
+ID_LENGTHS = (10, 13, 16, 24, 40)
+"""Hex digits of an id: the shortest that is free in its scope, so ids stay easy to copy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Which call made a result. `named` is False where neither arguments nor a call id were given:
+    then a repeat cannot be told from a replay, and is taken for a repeat."""
+
+    tool: str
+    args: str
+    key: bytes
+    named: bool
+    status: str = ""
+
+
+def call_of(tool: str, args: object = None, call_id: str | None = None, status: str = "") -> Call:
+    """The identity of a call: its tool, and its call id or else its arguments."""
+    exact = b"" if args is None else content.canonical(args).body
+    identity = exact if call_id is None else call_id.encode("utf-8", "surrogatepass")
+    kind = b"args" if call_id is None else b"id"
+    shown = exact[: limits.ARGS_CHARS * 4].decode("utf-8", "replace").replace("\n", "")
+    if len(shown) > limits.ARGS_CHARS:
+        shown = shown[: limits.ARGS_CHARS - 1] + "…"
+    key = _hash(tool.encode("utf-8", "surrogatepass"), kind, identity)[:16]
+    return Call(tool, shown, key, args is not None or call_id is not None, status)
+
+
+def _hash(*parts: bytes) -> bytes:
+    whole = hashlib.sha256()
+    for part in parts:
+        whole.update(len(part).to_bytes(8, "little") + part)
+    return whole.digest()
+
+
+def tenant_key(tenant: str) -> bytes:
+    """The key of a tenant's content digests: equal content of two tenants has unequal digests."""
+    return _hash(b"callslip digest", tenant.encode("utf-8", "surrogatepass"))
+
+
+def ids_for(scope: Scope, call: Call, digest: bytes) -> Sequence[str]:
+    """The ids a result may get, shortest first: a function of scope, call and content alone."""
+    names = (scope.tenant, scope.user, scope.session)
+    whole = _hash(*(n.encode("utf-8", "surrogatepass") for n in names), call.key, digest).hex()
+    return [f"res_{whole[:length]}" for length in ID_LENGTHS]
+
+
+class Blocks(Protocol):
+    """A content as it comes: canonical bytes, and what is known of it once they are through."""
+
+    @property
+    def form(self) -> str: ...
+    @property
+    def source(self) -> Source: ...
+    @property
+    def twin(self) -> bytes | None: ...
+    def __iter__(self) -> Iterator[bytes]: ...
+
+
+class Packing:
+    """One pass over a content: packed for the store, sampled for the preview, its records found.
+
+    `payload`, `shape` and `sample` hold once `frames` is through.
+    """
+
+    def __init__(self, blocks: Blocks, key: bytes) -> None:
+        self._blocks = blocks
+        self._key = key
+        self.error: BaseException | None = None
+        """What the content's own iterator raised: the caller's error, not the store's."""
+        self.payload = Payload(b"", "", 0, 0)
+        self.shape = Shape()
+        self.sample = Sampler("str").finish()
+
+    def frames(self) -> Iterator[bytes]:
+        """The packed payload, in pieces of any length."""
+        blocks = self._own(iter(self._blocks))
+        head = b""
+        for block in blocks:
+            head += block
+            if len(head) >= HEAD_BYTES:
+                break
+        source = self._blocks.source
+        scanner = ArrayScanner() if by_record(head) else None
+        packer = Packer(source, self._key, self._blocks.form, by_record=scanner is not None)
+        sampler = Sampler(source)
+        for block in chain((head,) if head else (), blocks):
+            sampler.add(block)
+            spans = None if scanner is None or scanner.failed else scanner.feed(block)
+            if frames := packer.add(block, spans):
+                yield frames
+        last = packer.finish(self._blocks.twin, self._blocks.form)
+        if scanner is not None:
+            scanner.finish()
+        self._note(packer, sampler, head, scanner)
+        yield last
+
+    def _own(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
+        try:
+            yield from blocks
+        except BaseException as error:
+            self.error = error
+            raise
+
+    def _note(
+        self, packer: Packer, sampler: Sampler, head: bytes, scanner: ArrayScanner | None
+    ) -> None:
+        kind, mime = content.sniff(head[:HEAD_BYTES], packer.source, self._blocks.form)
+        self.payload = Payload(
+            digest=packer.digest,
+            form=self._blocks.form,
+            packed=packer.packed,
+            trailer=packer.trailer,
+        )
+        self.shape = Shape(
+            kind=kind,
+            mime=mime,
+            size=packer.size,
+            chars=packer.chars,
+            lines=packer.lines,
+            records=packer.records,
+            marked=packer.marked,
+            by_record=packer.by_record,
+        )
+        self.sample = sampler.finish()
+
+
+def write(
+    packing: Packing,
+    scope: Scope,
+    call: Call,
+    *,
+    whole: bool,
+    preview: Callable[[Packing], str],
+    wanted: Callable[[Result], bool],
+    ttl: float | None,
+    quota: Quota,
+    now: float,
+) -> Flow[Inserted | None]:
+    """Store one content and its row; None if `wanted` says that the row is not worth it.
+
+    `whole` says that the content is in memory and can be packed before anything is written: then
+    an equal payload that is already stored is not written again. A stream is written as it comes.
+    The row is inserted, and so a handle exists, only after the payload was written and its end
+    read back.
+    """
+    frames = packing.frames()
+    parts: list[bytes] = []
+    size = 0
+    for part in frames:
+        parts.append(part)
+        size += len(part)
+        if size > limits.INLINE_BYTES and not whole:
+            break
+    streams = size > limits.INLINE_BYTES and not whole
+    key = ""
+    try:
+        if streams:
+            key = yield from _upload(packing, scope, chain(parts, frames))
+            parts = []
+        result = Result(
+            scope=scope,
+            id="",
+            call=call.key,
+            tool=call.tool,
+            args=call.args,
+            status=call.status,
+            shape=packing.shape,
+            preview=preview(packing),
+            created_at=now,
+            payload=packing.payload,
+        )
+        ids = ids_for(scope, call, packing.payload.digest)
+        result = replace(result, id=ids[0])
+        if not wanted(result):
+            if key:
+                yield from do(DeleteObjects([key]))
+            return None
+        inserted = None
+        if not streams and size > limits.INLINE_BYTES:
+            if (yield from do(FindPayload(scope.tenant, packing.payload.digest))) is not None:
+                inserted = yield from do(Insert(result, ids, ttl, quota, now))
+            if inserted is None:
+                key = yield from _upload(packing, scope, parts)
+        if inserted is None:
+            where = (
+                replace(packing.payload, key=key)
+                if key
+                else replace(packing.payload, data=b"".join(parts))
+            )
+            inserted = yield from do(Insert(replace(result, payload=where), ids, ttl, quota, now))
+        if inserted is None:
+            raise StoreUnavailable("the index refused a payload that it was given", reason="failed")
+        if key and not inserted.adopted:
+            yield from do(DeleteObjects([key]))
+        return inserted
+    except StoreUnavailable as error:
+        if packing.error is not None:
+            raise packing.error from error
+        raise
+
+
+def _upload(packing: Packing, scope: Scope, parts: Iterable[bytes]) -> Flow[str]:
+    """Write the packed payload under a new key, and read its end back.
+
+    Keys are random, never built from content: an object is then referenced by one payload row at
+    the most, so a release can never delete what another put has just adopted.
+    """
+    key = f"{_hash(scope.tenant.encode('utf-8', 'surrogatepass')).hex()[:16]}/{secrets.token_hex(16)}{KEY_SUFFIX}"
+    size = yield from do(PutObject(key, parts))
+    payload = packing.payload
+    if size == payload.packed:
+        trailer = yield from do(ReadObject(key, payload.trailer, size - payload.trailer))
+        try:
+            if Directory.parse(trailer).size == packing.shape.size:
+                return key
+        except PayloadDamaged:
+            pass  # said below, in the words that hold for a write
+    yield from do(DeleteObjects([key]))
+    raise StoreUnavailable(
+        f"a payload of {payload.packed} bytes did not read back as it was written", reason="failed"
+    )

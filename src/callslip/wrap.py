@@ -1,0 +1,149 @@
+"""`Session.offloaded`: any function, wrapped so that a large result never reaches the window."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from callslip.errors import SettingsError
+from callslip.handle import Envelope
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from callslip.session import Session
+
+F = TypeVar("F", bound=Callable[..., Any])
+_OWNERS = ("self", "cls")
+
+
+def wrap(session: Session, fn: F, tool: str | None, preview: Callable[[Any], str] | None) -> F:
+    """The wrapped function; of the same colour, with the same name, docstring and signature.
+
+    Our own read-back tools come back as they are (law 8). A generator function yields what it
+    yields if that is short, or else one thing: the envelope.
+    """
+    from callslip.tools import Tool
+
+    if isinstance(getattr(fn, "__self__", fn), Tool):
+        return fn
+    if not callable(fn):
+        raise SettingsError(f"offloaded({fn!r}): give a function, or use offload() for a value")
+    name = tool or getattr(fn, "__name__", "") or type(fn).__name__
+    made = _maker(session, fn, name, preview)
+    functools.update_wrapper(made, fn)
+    return cast("F", made)
+
+
+def _maker(
+    session: Session, fn: Callable[..., Any], name: str, preview: Callable[[Any], str] | None
+) -> Callable[..., Any]:
+    plain = inspect.isroutine(fn) or isinstance(fn, functools.partial)
+    called: Any = fn if plain else cast("Any", fn).__call__
+    stays = session._stays  # the one hot path: no flow for a short result
+
+    if inspect.isasyncgenfunction(called):
+
+        async def astreamed(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, None]:
+            kept: list[Any] = []
+            value = await session.aoffload(
+                _anoted(fn(*args, **kwargs), kept),
+                tool=name,
+                args=_arguments(fn, args, kwargs),
+                preview=preview,
+            )
+            for item in [value] if isinstance(value, Envelope) else kept:
+                yield item
+
+        return astreamed
+    if inspect.isgeneratorfunction(called):
+
+        def streamed(*args: Any, **kwargs: Any) -> Generator[Any, None, None]:
+            kept: list[Any] = []
+            value = session.offload(
+                _noted(fn(*args, **kwargs), kept),
+                tool=name,
+                args=_arguments(fn, args, kwargs),
+                preview=preview,
+            )
+            yield from [value] if isinstance(value, Envelope) else kept
+
+        return streamed
+
+    async def finished(value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if stays(value, name):
+            return value
+        arguments = _arguments(fn, args, kwargs)
+        return await session.aoffload(value, tool=name, args=arguments, preview=preview)
+
+    if inspect.iscoroutinefunction(called):
+
+        async def awaited(*args: Any, **kwargs: Any) -> Any:
+            return await finished(await fn(*args, **kwargs), args, kwargs)
+
+        return awaited
+
+    def direct(*args: Any, **kwargs: Any) -> Any:
+        value = fn(*args, **kwargs)
+        if inspect.iscoroutine(value):
+            return _then(value, lambda result: finished(result, args, kwargs))
+        if stays(value, name):
+            return value
+        arguments = _arguments(fn, args, kwargs)
+        return session.offload(value, tool=name, args=arguments, preview=preview)
+
+    return direct
+
+
+async def _then(value: Any, after: Callable[[Any], Any]) -> Any:
+    return await after(await value)
+
+
+def _noted(items: Iterable[Any], kept: list[Any]) -> Iterator[Any]:
+    """The items, each kept as long as the whole is short enough to be yielded as it came."""
+    for item in items:
+        kept.append(item)
+        yield item
+
+
+async def _anoted(items: AsyncIterator[Any], kept: list[Any]) -> AsyncIterator[Any]:
+    async for item in items:
+        kept.append(item)
+        yield item
+
+
+def _arguments(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The call's arguments by name; what a method is bound to is none of them."""
+    try:
+        bound = inspect.signature(fn).bind(*args, **kwargs).arguments
+    except (TypeError, ValueError):
+        # A builtin without a signature, or a call that the function itself took differently.
+        return {"args": list(args), **kwargs}
+    return {name: value for name, value in bound.items() if name not in _OWNERS}
+
+
+def bridged(value: Any) -> Any:
+    """An async iterator as an iterator that a worker thread can walk; anything else as it is.
+
+    Must be called on the event loop that the iterator belongs to.
+    """
+    if not hasattr(value, "__anext__") and not hasattr(value, "__aiter__"):
+        return value
+    import asyncio
+
+    return _walked(value, asyncio.get_running_loop())
+
+
+def _walked(items: Any, loop: asyncio.AbstractEventLoop) -> Iterator[Any]:
+    import asyncio
+
+    iterator = aiter(items)
+    end = object()
+
+    async def step() -> Any:
+        return await anext(iterator, end)
+
+    while (item := asyncio.run_coroutine_threadsafe(step(), loop).result()) is not end:
+        yield item
