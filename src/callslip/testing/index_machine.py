@@ -32,7 +32,7 @@ _scopes = st.sampled_from(
         Scope("s", "", "acme"),
     ]
 )
-_ids = st.sampled_from(["r0", "r1", "r2", "r00", "r01", "r02", "r10", "r12", "r20", "r21", "nope"])
+_ids = st.sampled_from(["r0", "r1", "r2", "r00", "r01", "r02", "r10", "r12", "res_0_0", "nope"])
 _numbers = st.integers(0, 2)
 _caps = st.one_of(st.none(), st.integers(0, 4))
 
@@ -170,6 +170,14 @@ def index_machine(
                 assert found == expected
             else:
                 assert found is None
+
+        @rule(scope=_scopes)
+        def read_all_there_ever_was(self, scope: Scope) -> None:
+            short = [f"r{n}{m}" for n in ("", 0, 1, 2) for m in range(3)]
+            for id in (*short, *(f"res_{n}_{m}" for n in range(3) for m in range(3))):
+                self.get(scope, id)
+            for after in range(9):
+                self.list(scope, after, 3)
 
         @rule(scope=_scopes, after=st.integers(0, 4), limit=st.integers(0, 4))
         def list(self, scope: Scope, after: int, limit: int) -> None:

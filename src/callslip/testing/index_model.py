@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from callslip.handle import Scope
+from callslip.handle import Scope, Why
 from callslip.limits import TOMBSTONE_SECONDS
 from callslip.stacks import ops
 from callslip.stacks.index.rows import touch_after
@@ -24,7 +24,7 @@ class ModelSession:
     rows: list[ops.Result] = field(default_factory=list)
     tombstones: dict[str, tuple[ops.Tombstone, bytes, bytes]] = field(default_factory=dict)
 
-    def bury(self, row: ops.Result, why: ops.Why, at: float) -> None:
+    def bury(self, row: ops.Result, why: Why, at: float) -> None:
         self.rows.remove(row)
         tombstone = ops.Tombstone(row.id, row.tool, row.args, row.shape, why, at)
         self.tombstones[row.id] = (tombstone, row.call, row.payload.digest)
