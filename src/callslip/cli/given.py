@@ -1,0 +1,186 @@
+"""Which store and session a command is about: options that stand before or after its name."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from callslip.errors import StoreUnavailable
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from callslip.session import Session
+    from callslip.store import ResultStore
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+DEFAULT_STORE = ".callslip"
+DEFAULT_SESSION = "cli"
+_IDS_COMPLETED = 200
+
+
+@dataclass
+class Given:
+    """What was given so far; an option after the command's name goes before one in front of it."""
+
+    store: str | None = None
+    session: str | None = None
+    user: str | None = None
+    tenant: str | None = None
+    json: bool = False
+
+    @property
+    def where(self) -> str:
+        if self.store is not None:
+            return self.store
+        return os.environ.get("CALLSLIP_STORE") or DEFAULT_STORE
+
+    @property
+    def session_name(self) -> str:
+        if self.session is not None:
+            return self.session
+        return os.environ.get("CALLSLIP_SESSION") or DEFAULT_SESSION
+
+    def open_store(self, *, must_exist: bool = True) -> ResultStore:
+        """The store. Only what stores something may make a new one: a mistyped name is an error."""
+        from callslip.settings import place_of
+        from callslip.store import ResultStore
+
+        store = ResultStore(self.where)
+        index = place_of(store.settings).index
+        if must_exist and index is not None and not _found(index):
+            raise StoreUnavailable(
+                f"no store at {self.where}; --store or CALLSLIP_STORE names another, "
+                "`callslip put FILE` makes one",
+                reason="unreachable",
+            )
+        return store
+
+    def open_session(self, *, must_exist: bool = True) -> Session:
+        store = self.open_store(must_exist=must_exist)
+        return store.session(self.session_name, user=self.user or "", tenant=self.tenant or "")
+
+    def again(self, *words: str) -> str:
+        """A command line of ours that leads to the same store and session, to copy as it is."""
+        flags: list[str] = []
+        for name, value in (
+            ("--store", self.store),
+            ("--session", self.session),
+            ("--user", self.user),
+            ("--tenant", self.tenant),
+        ):
+            if value:
+                flags += [name, value]
+        return shlex.join(["callslip", *words, *flags])
+
+
+def _found(index: os.PathLike[str]) -> bool:
+    try:
+        os.stat(index)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True  # it is there, or nobody can tell: the store says why it does not open
+    return True
+
+
+def given(ctx: click.Context) -> Given:
+    """The values of this command line."""
+    return ctx.ensure_object(Given)
+
+
+class Common(click.Option):
+    """An option of every command: listed apart in a help text."""
+
+
+def _take(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    held = given(ctx)
+    if value is not None and value is not False and param.name is not None:
+        setattr(held, param.name, value)
+
+
+_OPTIONS = (
+    ("--store", "PATH", "Its folder. [env CALLSLIP_STORE; default: .callslip]"),
+    ("--session", "NAME", "Whose results. [env CALLSLIP_SESSION; default: cli]"),
+    ("--user", "NAME", "The session's user, if it has one."),
+    ("--tenant", "NAME", "The session's tenant, if it has one."),
+)
+
+
+def common(function: F) -> F:
+    """Give a command the options of every command."""
+    function = click.option(
+        "--json",
+        cls=Common,
+        is_flag=True,
+        expose_value=False,
+        callback=_take,
+        help="Print JSON, one document a line.",
+    )(function)
+    for name, metavar, help in reversed(_OPTIONS):
+        function = click.option(
+            name,
+            cls=Common,
+            metavar=metavar,
+            expose_value=False,
+            callback=_take,
+            help=help,
+        )(function)
+    return function
+
+
+class Verb(click.Command):
+    """A command whose help lists its own options first, and those of every command after."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        own: list[tuple[str, str]] = []
+        shared: list[tuple[str, str]] = []
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None and not isinstance(param, click.Argument):
+                (shared if isinstance(param, Common) else own).append(record)
+        for title, records in (("Options", own), ("Options of every command", shared)):
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+def verb(**attributes: Any) -> Callable[[Callable[..., Any]], click.Command]:
+    """A command with the options of every command."""
+
+    def made(function: Callable[..., Any]) -> click.Command:
+        return click.command(cls=Verb, **attributes)(common(function))
+
+    return made
+
+
+def _ids(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    from callslip.errors import CallslipError
+
+    try:
+        handles = given(ctx).open_session().list(limit=_IDS_COMPLETED).handles
+    except CallslipError:
+        return []  # a shell that completes has no place for a message
+    return [
+        CompletionItem(handle.id, help=handle.tool)
+        for handle in reversed(handles)
+        if handle.id.startswith(incomplete)
+    ]
+
+
+def id_argument(function: F) -> F:
+    """The argument ID, completed from what the session holds."""
+    return click.argument("id", metavar="ID", shell_complete=_ids)(function)
+
+
+def ids_argument(function: F) -> F:
+    """The argument ID, any number of times."""
+    return click.argument("ids", metavar="[ID]...", nargs=-1, shell_complete=_ids)(function)

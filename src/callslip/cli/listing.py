@@ -1,0 +1,236 @@
+"""`callslip ls`, `show` and `sessions`: what is here, for a person or for a pipe."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import click
+
+from callslip.cli import out
+from callslip.cli.given import given, id_argument, verb
+from callslip.handle import Handle
+from callslip.window.envelope import human_size
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
+    from callslip.session import Session
+
+_PAGE = 200
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
+
+
+@verb(short_help="List what the session holds.")
+@click.option("--after", type=int, default=0, metavar="N", help="Skip the first N results.")
+@click.option("-n", "--limit", type=int, metavar="N", help="List N at the most. [default: all]")
+@click.option("-q", "--quiet", is_flag=True, help="Print the ids only.")
+@click.pass_context
+def ls(ctx: click.Context, after: int, limit: int | None, quiet: bool) -> None:
+    """List what the session holds, oldest first.
+
+    A table on a terminal; in a pipe one line for each result, its fields parted by tabs: id, tool,
+    kind, lines, bytes, time, arguments.
+    """
+    held = given(ctx)
+    session = held.open_session()
+    found = islice(_walk(session, max(after, 0)), limit if limit is None else max(limit, 0))
+    if held.json:
+        for handle in found:
+            out.json(out.of_handle(handle))
+    elif quiet:
+        for handle in found:
+            out.text(handle.id)
+    elif out.on_terminal():
+        handles = list(found)
+        if handles:
+            _draw(_results(handles, session.store.now()))
+        else:
+            out.note(f"nothing is stored in session {held.session_name}; see: callslip sessions")
+    else:
+        for handle in found:
+            out.text(_line(handle))
+
+
+def _walk(session: Session, after: int) -> Iterator[Handle]:
+    while True:
+        listed = session.list(after, _PAGE)
+        yield from listed.handles
+        if listed.next is None:
+            return
+        after = listed.next["after"]
+
+
+def _line(handle: Handle) -> str:
+    made = datetime.fromtimestamp(handle.created_at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    size = (str(handle.lines), str(handle.size))
+    # harmless() as well in a pipe: a tab or a newline in a name would break the line.
+    texts = [_one_line(text) for text in (handle.tool, handle.args)]
+    return "\t".join((handle.id, texts[0], handle.kind, *size, made, texts[1]))
+
+
+def _one_line(text: str) -> str:
+    return out.harmless(text).replace("\n", "␊").replace("\t", "␉")
+
+
+def _results(handles: Sequence[Handle], now: float) -> Table:
+    table = _table()
+    table.add_column("id", style="cyan", no_wrap=True)
+    table.add_column("tool", no_wrap=True, max_width=16)
+    table.add_column("lines", justify="right", no_wrap=True)
+    table.add_column("size", justify="right", no_wrap=True)
+    table.add_column("age", justify="right", no_wrap=True, style="dim")
+    table.add_column("called with", no_wrap=True, ratio=1, style="dim")
+    for handle in handles:
+        what = f"same as {handle.same_as}" if handle.same_as else _one_line(handle.args)
+        table.add_row(
+            handle.id,
+            _marked(_one_line(handle.tool), handle.status),
+            f"{handle.lines:,}",
+            human_size(handle.size),
+            _age(now - handle.created_at),
+            _plain(what),
+        )
+    return table
+
+
+def _plain(words: str) -> Text:
+    from rich.text import Text
+
+    return Text(words, no_wrap=True, overflow="ellipsis")
+
+
+def _marked(tool: str, status: str) -> Text:
+    from rich.text import Text
+
+    text = Text(tool, no_wrap=True, overflow="ellipsis")
+    return text if not status else Text.assemble(("! ", "red"), text)
+
+
+def _table() -> Table:
+    from rich import box
+    from rich.table import Table
+
+    return Table(
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        header_style="bold",
+        border_style="bright_black",
+        expand=True,
+    )
+
+
+def _draw(table: Table) -> None:
+    import sys
+
+    from rich.console import Console
+
+    Console(file=sys.stdout, highlight=False, markup=False, emoji=False).print(table)
+
+
+def _age(seconds: float) -> str:
+    for unit, name in _UNITS:
+        if seconds >= unit:
+            return f"{int(seconds // unit)}{name}"
+    return "now"
+
+
+@verb(short_help="Describe one result, with its preview.")
+@id_argument
+@click.pass_context
+def show(ctx: click.Context, id: str) -> None:
+    """Describe one stored result, with its preview, for a person."""
+    held = given(ctx)
+    session = held.open_session()
+    handle = session.handle(id)
+    if held.json:
+        out.json(out.of_handle(handle, envelope=True))
+        return
+    label, body = _preview(session.handle(handle.same_as) if handle.same_as else handle)
+    out.styled(f"{out.style(handle.id, bold=True, fg='cyan')}  {_one_line(handle.tool)}\n")
+    out.styled(out.columns(_facts(handle, session)))
+    if body:
+        bar = out.style("│", dim=True)
+        lines = [f"  {bar} {line}".rstrip() for line in out.harmless(body).split("\n")]
+        out.styled(f"\n  {out.style(label, dim=True)}\n" + "\n".join(lines))
+    out.styled("")
+    for words in (("read", id), ("search", id, "PATTERN"), ("export", id, "-o", "FILE")):
+        out.styled("  " + out.style(out.harmless(held.again(*words)), dim=True))
+
+
+def _facts(handle: Handle, session: Session) -> list[tuple[str, str]]:
+    shape = handle.shape
+    size = [human_size(shape.size), f"{shape.chars:,} characters", f"{shape.lines:,} lines"]
+    if shape.records is not None:
+        size.append(f"{shape.records:,} records")
+    if shape.marked:
+        size.append(f"{shape.marked:,} not valid UTF-8")
+    made = datetime.fromtimestamp(handle.created_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    ago = _age(session.store.now() - handle.created_at)
+    owner = [session.scope.session, session.scope.user, session.scope.tenant]
+    facts = [
+        ("kind", f"{shape.kind}, {shape.mime}"),
+        ("size", ", ".join(size)),
+        ("stored", made + (f", {ago} ago" if ago != "now" else ", just now")),
+        ("session", " / ".join(_one_line(name) for name in owner if name)),
+        ("called with", _one_line(handle.args)),
+        ("status", _one_line(handle.status)),
+        ("same as", handle.same_as),
+    ]
+    return [(name, value) for name, value in facts if value]
+
+
+def _preview(handle: Handle) -> tuple[str, str]:
+    """The preview and how much it shows, out of the envelope: what is inside cannot forge it."""
+    opening, _, rest = handle.envelope.partition("\n")
+    body, closed, _ = rest.rpartition("</result>\n")
+    label = re.search(r'\bshown="([^"]*)"', opening)
+    return (label[1] if label else "preview"), body.removesuffix("\n") if closed else ""
+
+
+@verb(short_help="List the sessions of the store.")
+@click.option("-n", "--limit", type=int, default=50, metavar="N", help="How many. [default: 50]")
+@click.pass_context
+def sessions(ctx: click.Context, limit: int) -> None:
+    """List the store's sessions, latest activity first; with --tenant those of one tenant.
+
+    A table on a terminal; in a pipe one line for each, parted by tabs: session, user, tenant,
+    results, time of the last activity.
+    """
+    from callslip.stacks.ops import Sessions, do
+
+    held = given(ctx)
+    store = held.open_store()
+    found = store.run_flow(do(Sessions(max(limit, 0), tenant=held.tenant)))
+    if held.json:
+        for scope, active, results in found:
+            out.json(
+                {
+                    "session": scope.session,
+                    "user": scope.user,
+                    "tenant": scope.tenant,
+                    "results": results,
+                    "active_at": active,
+                }
+            )
+    elif out.on_terminal():
+        table = _table()
+        for name in ("session", "user", "tenant"):
+            table.add_column(name, style="cyan" if name == "session" else "", no_wrap=True)
+        for name in ("results", "last used"):
+            table.add_column(name, justify="right", no_wrap=True)
+        for scope, active, results in found:
+            names = [_plain(_one_line(n)) for n in (scope.session, scope.user, scope.tenant)]
+            ago = _age(store.now() - active)
+            table.add_row(*names, f"{results:,}", ago if ago == "now" else f"{ago} ago")
+        _draw(table)
+    else:
+        for scope, active, results in found:
+            made = datetime.fromtimestamp(active, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            texts = [_one_line(n) for n in (scope.session, scope.user, scope.tenant)]
+            out.text("\t".join((*texts, str(results), made)))

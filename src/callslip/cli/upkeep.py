@@ -1,0 +1,96 @@
+"""`callslip stats`, `gc` and `verify`: the store as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from callslip.cli import out
+from callslip.cli.given import given, verb
+from callslip.cli.progress import meter
+from callslip.limits import ORPHAN_GRACE_SECONDS
+from callslip.window.envelope import human_size
+
+
+@verb(short_help="Say how much the store holds.")
+@click.pass_context
+def stats(ctx: click.Context) -> None:
+    """Say how much the store holds; with --tenant, how much one tenant does."""
+    held = given(ctx)
+    totals = held.open_store().stats(tenant=held.tenant)
+    if held.json:
+        out.json({"store": held.where, "tenant": held.tenant, **asdict(totals)})
+        return
+    packed = human_size(totals.packed_bytes)
+    if totals.content_bytes:
+        packed += f", {totals.packed_bytes / totals.content_bytes:.0%} of it"
+    title = out.harmless(held.where) + (f"  tenant {held.tenant}" if held.tenant else "")
+    out.styled(out.style(title, bold=True) + "\n")
+    facts = [
+        ("sessions", f"{totals.sessions:,}"),
+        ("results", f"{totals.results:,}"),
+        ("payloads", f"{totals.payloads:,}"),
+        ("content", human_size(totals.content_bytes)),
+        ("on disk", packed),
+        ("tombstones", f"{totals.tombstones:,}"),
+        ("to delete", f"{totals.garbage:,}" + "  (callslip gc)" * bool(totals.garbage)),
+    ]
+    out.styled(out.columns(facts))
+
+
+@verb(short_help="Delete what expired and what nothing refers to.")
+@click.option(
+    "--grace",
+    type=float,
+    default=float(ORPHAN_GRACE_SECONDS),
+    metavar="SECONDS",
+    help="Leave unfinished uploads alone until they are this old: a put may be under way. "
+    f"[default: {ORPHAN_GRACE_SECONDS}]",
+)
+@click.pass_context
+def gc(ctx: click.Context, grace: float) -> None:
+    """Delete what has expired and what nothing refers to, and mend the counts.
+
+    It also delivers what the local spool took while the store was away.
+    """
+    held = given(ctx)
+    cleaned = held.open_store().gc(max(grace, 0.0))
+    if held.json:
+        out.json(asdict(cleaned))
+        return
+    facts = [
+        ("released", f"{cleaned.released:,} payloads deleted"),
+        ("orphans", f"{cleaned.orphans:,} unfinished or unknown files deleted"),
+        ("delivered", f"{cleaned.delivered:,} results from the spool"),
+        *(("mended", out.harmless(sentence)) for sentence in cleaned.mended),
+    ]
+    out.styled(out.columns(facts, indent=""))
+
+
+@verb(short_help="Read everything back against its checksums.")
+@click.pass_context
+def verify(ctx: click.Context) -> int:
+    """Read everything back against its checksums. Exits with 1 if something is wrong.
+
+    Files that nothing refers to are counted, and are no finding: a put that was killed leaves one,
+    and gc removes it.
+    """
+    held = given(ctx)
+    store = held.open_store()
+    with meter("verify", store.stats().content_bytes) as progress:
+        findings = store.verify(progress.at)
+    if held.json:
+        out.json({"ok": findings.ok, **asdict(findings)})
+    else:
+        for problem in findings.problems:
+            out.styled(out.style("damaged", fg="red", bold=True) + "  " + out.harmless(problem))
+        word = "payload" if findings.payloads == 1 else "payloads"
+        size = f"{findings.payloads:,} {word}, {human_size(findings.content_bytes)}"
+        if findings.ok:
+            out.styled(out.style("whole", fg="green", bold=True) + f"  {size}")
+        else:
+            out.styled(f"{len(findings.problems):,} findings in {size}")
+        if findings.orphans:
+            out.note(f"{findings.orphans:,} files that nothing refers to: callslip gc removes them")
+    return 0 if findings.ok else 1
