@@ -45,6 +45,8 @@ class Shape:
     marked: int = 0
     by_record: bool = False
     """True where a line of the text view is a record rather than what ends in a newline."""
+    table: str = ""
+    """Where the list stands whose elements are the records: empty for the whole, else its path."""
 
 
 @dataclass(frozen=True, slots=True)
