@@ -41,6 +41,9 @@ __all__ = [
 ]
 
 
+_JSON = "application/json"
+
+
 @dataclass(frozen=True, slots=True)
 class Content:
     """A value in its canonical form: what is stored, and what it is.
@@ -66,9 +69,8 @@ def canonical(value: object) -> Content:
     process (sets and other hash-ordered things are put in order).
     """
     cls = type(value)
-    if isinstance(value, str):
-        text = str.__getitem__(value, slice(None)) if cls is not str else value
-        body = str.encode(text, "utf-8", "surrogatepass")
+    if issubclass(cls, str):
+        body = str.encode(value, "utf-8", "surrogatepass")  # type: ignore[arg-type]
         if cls is str:
             return _typed("str", "str", body)
         return _typed("str", "str", body, exact.encode(value), shown(value).types)
@@ -80,12 +82,18 @@ def canonical(value: object) -> Content:
             return found
     if is_plain(value):
         try:
-            return _typed("json", "str", dump(value))
+            return Content("json", _kind(value), _JSON, "str", dump(value))
         except ValueError:
             pass  # an integer of more digits than Python writes: shown in hexadecimal, kept exactly
     view = shown(value)
     body = dump(view.tree) if is_plain(view.tree) else dump_deep(view.tree)
-    return _typed("python", "str", body, exact.encode(value, view.types), view.types)
+    twin = exact.encode(value, view.types)
+    return Content("python", _kind(view.tree), _JSON, "str", body, twin, view.types)
+
+
+def _kind(tree: Any) -> Kind:
+    """A non-empty list of objects is rows; anything else that is JSON is a document."""
+    return "rows" if type(tree) is list and set(map(type, tree)) == {dict} else "document"
 
 
 def _typed(
@@ -96,7 +104,7 @@ def _typed(
     types: tuple[str, ...] = (),
 ) -> Content:
     kind, mime = sniff(body[:HEAD_BYTES], source, form)
-    if form not in ("python", "items"):
+    if form == "str":
         kind, mime = settle(kind, mime, body)
     return Content(form, kind, mime, source, body, twin, types)
 

@@ -18,7 +18,6 @@ import enum
 import re
 import sys
 import types
-from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 __all__ = ["OPAQUE_CHARS", "Parts", "is_stream", "opaque_repr", "take_apart", "type_name"]
@@ -57,7 +56,10 @@ def take_apart(value: Any) -> Parts:
         return Parts("tuple", list(value))
     if cls is set or cls is frozenset:
         return Parts(cls.__name__, _ordered(value))
-    found = _standard(value, cls) or _declared(value, cls) or _subclass(value, cls)
+    try:
+        found = _standard(value, cls) or _declared(value, cls) or _subclass(value, cls)
+    except Exception:  # noqa: BLE001 - code of the value's own class: then it is opaque, and shown
+        found = None
     return found or Parts("opaque", [], text=opaque_repr(value))
 
 
@@ -100,9 +102,9 @@ def _declared(value: Any, cls: type) -> Parts | None:
     if issubclass(cls, enum.Enum):
         name = getattr(value, "_name_", None)
         return Parts("enum", [value._value_], cls=cls, text=name if isinstance(name, str) else "")
-    if dataclasses.is_dataclass(cls) and not issubclass(cls, _BASES + (type,)):
+    if _has(cls, "__dataclass_fields__") and not issubclass(cls, (*_BASES, type)):
         missing = object()
-        names = [f.name for f in dataclasses.fields(cls)]
+        names = [f.name for f in dataclasses.fields(cls)]  # type: ignore[arg-type]
         fields = [(name, _attribute(value, name, missing)) for name in names]
         fields = [(name, item) for name, item in fields if item is not missing]
         extra = [(k, v) for k, v in _variables(value).items() if k not in names]
@@ -182,7 +184,7 @@ def _variables(value: Any) -> dict[str, Any]:
 def _is_pydantic(cls: type) -> bool:
     module = sys.modules.get("pydantic")
     base = getattr(module, "BaseModel", None) if module else None
-    return isinstance(base, type) and issubclass(cls, base)
+    return base is not None and base in cls.__mro__
 
 
 # --- what cannot be taken apart ------------------------------------------------------------------
@@ -217,9 +219,14 @@ def is_stream(value: object) -> bool:
     cls = type(value)
     if issubclass(cls, (str, bytes, bytearray, memoryview, list, tuple, dict, set, frozenset)):
         return False
-    if hasattr(cls, "__anext__") or isinstance(value, Iterator):
+    if _has(cls, "__anext__") or (_has(cls, "__next__") and _has(cls, "__iter__")):
         return True
-    return callable(getattr(cls, "read", None)) and not isinstance(value, type)
+    return _has(cls, "read") and not issubclass(cls, type)
+
+
+def _has(cls: type, name: str) -> bool:
+    """Whether a class has an attribute, without asking its metaclass, which is code of others."""
+    return any(name in vars(base) for base in cls.__mro__)
 
 
 # --- the order of a set --------------------------------------------------------------------------

@@ -108,7 +108,7 @@ class Pieces:
 
     def _joined(self, item: Any) -> bytes | None:
         """The bytes of an item that goes on in the form so far; None if it cannot."""
-        if isinstance(item, str):
+        if issubclass(type(item), str):
             self.form = self.form or "str"
             return str.encode(item, "utf-8", "surrogatepass")
         if not _is_bytes(item):
@@ -144,7 +144,7 @@ class Pieces:
 
 
 def _is_bytes(item: object) -> bool:
-    return isinstance(item, (bytes, bytearray, memoryview))
+    return issubclass(type(item), (bytes, bytearray, memoryview))
 
 
 def one_line(value: object) -> tuple[bytes, bytes | None]:

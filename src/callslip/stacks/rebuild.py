@@ -225,12 +225,12 @@ class _Builder:
 
     def _fill_subclass(self, shell: Any, items: list[Any]) -> None:
         plain, variables = items
-        if isinstance(shell, list):
+        if type(plain) is list:
             list.extend(shell, plain)
-        elif isinstance(shell, dict):
+        elif type(plain) is dict:
             for key, item in plain.items():
                 dict.__setitem__(shell, key, item)
-        elif isinstance(shell, set):
+        elif type(plain) is set:
             set.update(shell, plain)
         for name, item in (variables or {}).items():
             object.__setattr__(shell, name, item)

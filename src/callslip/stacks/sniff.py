@@ -46,7 +46,7 @@ _MAGIC: Final[tuple[tuple[bytes, str], ...]] = (
 _BOM = "\ufeff"
 _RAW = msgspec.json.Decoder(msgspec.Raw)
 _LOG_LINE = re.compile(
-    r"^\W{0,2}(?:\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d\b"
+    r"^\W{0,2}(?:(?:[\w.-]+:? )?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d\b"
     r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\S+ \S+ \S+ \[\d\d/[A-Z][a-z]{2}/\d{4}"
     r"|(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL)\b"
     r"|\[ *\d+\.\d{3,}\]|\d{10}(?:\.\d+)? )"
@@ -186,7 +186,9 @@ def _text(text: str, source: Source, head: bytes) -> tuple[Kind, str]:
     mime = _table(text, len(head) < HEAD_BYTES)
     if mime:
         return "rows", mime
-    if _HEADING.search(text) and len(_MARKDOWN.findall(text)) >= 3:
+    headings = len(_HEADING.findall(text))
+    # Half of it headings: those are comments, of a shell script or a list.
+    if 0 < headings * 2 < text.count("\n") + 2 and len(_MARKDOWN.findall(text)) >= headings + 2:
         return "text", "text/markdown"
     return "text", "text/plain"
 
@@ -194,7 +196,7 @@ def _text(text: str, source: Source, head: bytes) -> tuple[Kind, str]:
 def _table(text: str, whole: bool) -> str:
     """`text/csv` or `text/tab-separated-values` for a table with a header; "" for anything else."""
     first = text.split("\n", 1)[0]
-    for mark in ("\t", ",", ";", "|"):
+    for mark in ("\t", ",", ";"):
         if first.count(mark) < 1:
             continue
         try:
@@ -216,6 +218,5 @@ def _header(cells: list[str]) -> bool:
         and len(set(names)) == len(names)
         and sum(map(bool, names)) >= len(names) - 1
         and all(len(name) <= 64 and name.count(" ") <= 6 for name in names)
-        and not names[0][:1].isspace()
-        and not all(re.fullmatch(r"[-+\d.eE]+", name) for name in names)
+        and re.fullmatch(r"[-+\d.eE%]+", names[0] or names[1]) is None
     )
