@@ -83,7 +83,7 @@ def measure(rows: int) -> dict[str, float]:
         figures.setdefault(name, []).append(timed(act))
 
     for k in range(300):
-        note("put", lambda k=k: index.run(op_of(rows + k, rng.randrange(count), 10_000.0)))
+        note("put", lambda k=k: index.run(op_of(rows + k, rng.randrange(count // 2) * 2, 10_000.0)))
     for _ in range(2000):
         n = rng.randrange(rows)
         get = ops.Get(
@@ -106,7 +106,8 @@ def measure(rows: int) -> dict[str, float]:
         note("close a session of 40", lambda remove=remove: index.run(remove))
     for name, most, milliseconds in (("sweep 200", 200, 1000.0), ("sweep 20 ms", 10_000, 20.0)):
         for _ in range(6):
-            note(name, lambda: index.run(ops.Sweep(NOW + 2000, most, milliseconds)))
+            sweep = ops.Sweep(NOW + 2000, most, milliseconds)
+            note(name, lambda sweep=sweep: index.run(sweep))
     assert index.run(ops.Sweep(NOW + 2000, 1, 1.0)), "every sweep above had work"
     size = sum(file.stat().st_size for file in folder.iterdir())
     answer = {name: statistics.median(times) for name, times in figures.items()}

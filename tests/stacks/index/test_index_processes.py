@@ -3,6 +3,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sqlite3
 import stat
 import threading
 import time
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from callslip.stacks import ops
-from callslip.stacks.index import pool
+from callslip.stacks.index import pool, schema
 from callslip.stacks.index.sqlite import SqliteIndex
 from callslip.testing.index import HOME, NOW, insert, make_row
 from tests.stacks.index.index_worker import insert_and_read, insert_until_killed, scope_of
@@ -36,6 +37,31 @@ def test_many_threads_share_one_index(tmp_path: Path) -> None:
         assert (held.sessions, held.results, held.payloads) == (12, 300, 25)
         assert index.run(ops.Repair(mend=False)) == []
         index.close()
+
+
+def test_a_file_that_another_process_fills_while_it_is_looked_at_is_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "index.db"
+    with sqlite3.connect(path) as empty:
+        empty.execute("PRAGMA journal_mode = WAL")
+    check = schema.check
+    raced = []
+
+    class Racing:
+        def __init__(self, db: sqlite3.Connection) -> None:
+            self.db = db
+
+        def execute(self, sql: str) -> sqlite3.Cursor:
+            found = self.db.execute(sql)
+            if not raced:
+                raced.append(sql)
+                SqliteIndex(path).run(ops.Count())
+            return found
+
+    monkeypatch.setattr(schema, "check", lambda db, where: check(Racing(db), where))
+    assert SqliteIndex(path).run(ops.Count()).results == 0
+    assert raced
 
 
 def test_eight_spawned_processes_meet_no_lock_error_and_lose_nothing(tmp_path: Path) -> None:

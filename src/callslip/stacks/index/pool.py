@@ -226,7 +226,10 @@ class Pool:
                 return connection, file
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
+        # One snapshot: between two reads of it, a racing process may make the tables.
+        connection.execute("BEGIN")
         current = schema.check(connection, self.where)
+        connection.execute("COMMIT")
         if not self.memory:
             (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
             if mode != "wal":
