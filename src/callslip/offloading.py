@@ -20,6 +20,7 @@ from callslip.stacks.ops import Flow, Inserted, Result, aside
 from callslip.stacks.pieces import Pieces
 from callslip.stacks.writing import Blocks, Call, Packing, tenant_key, write
 from callslip.window import envelope
+from callslip.window.measure import size_of
 from callslip.window.outcome import Control, control
 from callslip.window.policy import bounded
 from callslip.window.preview import own
@@ -139,7 +140,8 @@ def put(
     """Store a value whatever its size. Raises `StoreUnavailable`, and what its iterator raises."""
     blocks, whole = _blocks_of(value)
     inserted = yield from _write(store, scope, blocks, whole, call, _chosen(store, value, preview))
-    assert inserted is not None  # nothing is unwanted here
+    if inserted is None:
+        raise StoreUnavailable("the index answered nothing", reason="failed")
     handle = handle_of(inserted.result, store.settings)
     _tell(store, "stored", inserted.result, len(handle.envelope))
     yield from store.upkeep()
@@ -152,7 +154,6 @@ def offload(
     value: object,
     call: Call,
     preview: PreviewOf | None,
-    size: int | None = None,
 ) -> Flow[object]:
     """The value itself, or the envelope that stands in for it. Never raises for the store's sake.
 
@@ -162,7 +163,7 @@ def offload(
     said = Control() if is_stream(value) else control(value)
     content: Content | None = None
     if is_stream(value):
-        pieces = Pieces(_iterable(value))
+        pieces = Pieces(value)
         taken, ended = _taken(pieces, _most(store.settings, call.tool))
         if ended:
             value = _restored(pieces, b"".join(taken))
@@ -174,9 +175,11 @@ def offload(
             blocks = _Resumed(pieces, taken)
     else:
         content = canonical(value)
-        chars = len(content.body.decode("utf-8", "replace")) if size is None else size
-        if policy.decide(value, call.tool, chars) == "keep":
-            return value
+        if size_of(value, 0) is None:
+            # An object that tells its size only as content: what its class shows may be short.
+            chars = len(content.body.decode("utf-8", "replace"))
+            if policy.decide(value, call.tool, chars) == "keep":
+                return value
         blocks = Whole(content)
     if said.outcome == "error" and not call.status:
         call = replace(call, status="error")
@@ -195,11 +198,19 @@ def offload(
         )
     except StoreUnavailable as error:
         reason = error.reason
+        logger.warning("a result of %s was not stored: %s", call.tool, error)
         spooled = content is not None and (
             yield from _spooled(store, scope, Whole(content), call, text_of)
         )
         store.emit(Event("spooled" if spooled else "refused", call.tool, reason=reason))
         return _refused(reason, content, packing, call)
+    except Exception as error:
+        if error is packing.error:
+            raise
+        # A fault of ours, or of a hook, must not fail the caller's tool, nor flood its window.
+        logger.exception("a result of %s was not stored", call.tool)
+        store.emit(Event("refused", call.tool, reason="failed"))
+        return _refused("failed", content, packing, call)
     if inserted is None:
         return value if content is not None else shown[0]
     row = inserted.result
@@ -217,12 +228,8 @@ def offload(
 
 def _blocks_of(value: object) -> tuple[Blocks, bool]:
     if is_stream(value):
-        return Pieces(_iterable(value)), False
+        return Pieces(value), False
     return Whole(canonical(value)), True
-
-
-def _iterable(value: object) -> Any:
-    return value
 
 
 def _packing(store: ResultStore, scope: Scope, blocks: Blocks) -> Packing:
@@ -263,7 +270,10 @@ def _chosen(
 
     def choose(packing: Packing) -> str:
         if preview is not None:
-            return own(bounded(str(preview(value)), settings.preview_chars - 1))
+            try:
+                return own(bounded(str(preview(value)), settings.preview_chars - 1))
+            except Exception:
+                logger.exception("preview= raised; the chosen preview stands in for it")
         if error_text:
             return own(bounded(error_text, settings.preview_chars - 1))
         return choose_preview(
@@ -288,12 +298,14 @@ def _spooled(
 
 
 def _refused(reason: str, content: Content | None, packing: Packing, call: Call) -> Envelope:
+    """What the model gets instead: the head and tail of a text, and what is known of a stream's."""
     if content is not None:
         errors = "surrogatepass" if content.source == "str" else "surrogateescape"
         text = content.body.decode("utf-8", errors)
-    else:
-        text = packing.sample.head + "\n" + packing.sample.tail
-    return Envelope(envelope.refused(reason, text, tool=call.tool, status=call.status))
+        return Envelope(envelope.refused(reason, text, tool=call.tool, status=call.status))
+    sample, chars = packing.rest()
+    text = sample.head + sample.tail
+    return Envelope(envelope.refused(reason, text, tool=call.tool, status=call.status, chars=chars))
 
 
 def _tell(store: ResultStore, name: str, row: Result, shown: int) -> None:

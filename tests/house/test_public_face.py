@@ -10,6 +10,7 @@ import callslip
 PUBLIC = [
     "CallslipError",
     "Envelope",
+    "Event",
     "Handle",
     "HandleError",
     "HandleGone",

@@ -29,7 +29,7 @@ from callslip.stacks.ops import (
 )
 from callslip.stacks.payload import Directory, Packer
 from callslip.stacks.records import HEAD_BYTES, ArrayScanner, by_record
-from callslip.window.preview.sample import Sampler
+from callslip.window.preview.sample import Sample, Sampler
 
 ID_LENGTHS = (10, 13, 16, 24, 40)
 """Hex digits of an id: the shortest that is free in its scope, so ids stay easy to copy."""
@@ -104,9 +104,19 @@ class Packing:
         self.payload = Payload(b"", "", 0, 0)
         self.shape = Shape()
         self.sample = Sampler("str").finish()
+        self.frames = self._frames()
+        """The packed payload, in pieces of any length. Once only."""
 
-    def frames(self) -> Iterator[bytes]:
-        """The packed payload, in pieces of any length."""
+    def rest(self) -> tuple[Sample, int]:
+        """Run to the end of the content without storing it: its sample, and its characters.
+
+        For a stream that could not be stored: what was missed is still seen and counted.
+        """
+        for _ in self.frames:
+            pass
+        return self.sample, self.shape.chars
+
+    def _frames(self) -> Iterator[bytes]:
         blocks = self._own(iter(self._blocks))
         head = b""
         for block in blocks:
@@ -177,7 +187,7 @@ def write(
     The row is inserted, and so a handle exists, only after the payload was written and its end
     read back.
     """
-    frames = packing.frames()
+    frames = packing.frames
     parts: list[bytes] = []
     size = 0
     for part in frames:

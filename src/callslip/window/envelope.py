@@ -92,12 +92,19 @@ def same_as(
 
 
 def refused(
-    reason: str, text: str, cap: int = REFUSED_CHARS, *, tool: str = "", status: str = ""
+    reason: str,
+    text: str,
+    cap: int = REFUSED_CHARS,
+    *,
+    tool: str = "",
+    status: str = "",
+    chars: int | None = None,
 ) -> str:
     """What a model gets of a result that could not be stored: `cap` characters in all.
 
     The head and tail of `text` with an exact note between them, no handle, and the reason in a few
-    words (`StoreUnavailable.reason`).
+    words (`StoreUnavailable.reason`). `chars` is the length of the whole where `text` is only its
+    two ends, put together and longer than `cap`.
     """
     notice = (
         "Not stored: the part left out cannot be read back. "
@@ -107,11 +114,13 @@ def refused(
     given = {name: word for name, word in given.items() if word}
     tag = _attributes(stored="false", reason=attr(reason, _REASON_CHARS), **given)
     # The tag says how much is shown, so the room is taken with the longest such label.
-    longest = len(f' shown="{len(text):,} of {len(text):,} characters"')
+    total = len(text) if chars is None else chars
+    longest = len(f' shown="{total:,} of {total:,} characters"')
     frame = len(f"<result {tag}>\n\n</result>\n{notice}") + longest
     head, tail, left = ends(text, max(cap - frame, 0))
+    left += total - len(text) if left else 0
     body = inert(shown(head)) + (omission(left) + inert(shown(tail)) if left else "")
-    tag += f' shown="{min(len(head) + len(tail), len(text)):,} of {len(text):,} characters"'
+    tag += f' shown="{min(len(head) + len(tail), len(text)):,} of {total:,} characters"'
     return f"<result {tag}>\n{body}\n</result>\n{notice}"
 
 
