@@ -11,6 +11,7 @@
     │   ├── StoreUnavailable        away, full, locked, refused: the same call may work later
     │   └── PayloadDamaged          stored bytes do not match their checksum: never returned
     ├── PatternError                a search pattern that RE2 does not take (also a ValueError)
+    ├── QueryError                  a query that is not taken, or took too long (also a ValueError)
     └── NotRestorable               a stored Python object needs a class that is not importable here
 
 A caller gets these. A model never does: the tools in `callslip.tools` turn each of them into one
@@ -26,6 +27,7 @@ __all__ = [
     "NotRestorable",
     "PatternError",
     "PayloadDamaged",
+    "QueryError",
     "SettingsError",
     "StoreError",
     "StoreUnavailable",
@@ -96,6 +98,17 @@ class PayloadDamaged(StoreError):
 
 class PatternError(CallslipError, ValueError):
     """A search pattern that RE2 does not take: look-around, a back-reference, or bad syntax."""
+
+
+class QueryError(CallslipError, ValueError):
+    """A query over records that is not taken: a field that is not there, values of another type,
+    what SQL offers beyond conditions and totals, or more time or memory than a query may take.
+
+    `for_model` is the same sentence as the message.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, for_model=message)
 
 
 class NotRestorable(CallslipError):

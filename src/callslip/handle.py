@@ -135,6 +135,22 @@ class Hits:
 
 
 @dataclass(frozen=True, slots=True)
+class Rows:
+    """One capped reply of a query: how many records match in all, and the next few of them."""
+
+    records: tuple[str, ...]
+    """Each as JSON: the exact text of a record, or the fields that were asked for."""
+    text: str
+    """The records alone, one a line, as far as the reply shows them."""
+    total: int
+    next: dict[str, int] | None
+    rendered: str = field(repr=False)
+
+    def __str__(self) -> str:
+        return self.rendered
+
+
+@dataclass(frozen=True, slots=True)
 class Listing:
     """One capped reply of `list`: the handles of a session, oldest first."""
 

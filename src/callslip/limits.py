@@ -33,6 +33,10 @@ HITS_CAP = 100
 HIT_CHARS = 160
 """A search hit's window: the match and what stands around it in its line."""
 
+ROWS_DEFAULT = 8
+ROWS_CAP = 200
+"""Records that one reply of a query shows, where they are short enough."""
+
 CONTEXT_CAP = 10
 LIST_ITEMS = 20
 TOOL_NAME_CHARS = 64
@@ -57,6 +61,18 @@ MATCH_BYTES = 64 * 1024
 
 DIRECTORIES_CACHED = 256
 CHUNKS_CACHED = 64
+
+# --- what a query may take -----------------------------------------------------------------------
+
+QUERY_CHARS = 2_000
+"""An expression or a select longer than this is not read."""
+
+QUERY_SECONDS = 2.0
+QUERY_MEMORY_BYTES = 256 * 1024 * 1024
+"""What the engine may take for one query: sorting, grouping, joining."""
+
+COLUMNS_CACHED_BYTES = 256 * 1024 * 1024
+"""Typed columns that are kept, of all results; one query alone may not need more."""
 
 # --- how long it lives --------------------------------------------------------------------------
 

@@ -12,9 +12,9 @@ __all__ = ["attr", "inert", "plain", "shown"]
 
 # What a reader of tokens may see through: blanks and zero-width characters.
 _GAP = "[\\s\u00ad\u200b-\u200f\u2060\ufeff]{0,8}"
-_NAMES = "(?:result|page|hits|list)"
+_NAMES = "(?:result|page|hits|list|rows)"
 _ATTRIBUTES = (
-    "(?:id|tool|lines|size|shown|read|status|stored|reason|same_as|records|of|total|pattern|start)"
+    "(?:id|tool|lines|size|shown|read|status|stored|reason|same_as|records|of|total|pattern|start|matched|where)"
 )
 
 # An opening tag is ours only with an attribute of ours (or as the bare <result>): `Vec<Result<T>>`
@@ -45,7 +45,7 @@ _NOTE = re.compile(
     re.IGNORECASE,
 )
 
-_TAG_WORDS = ("result", "page", "hits", "list")
+_TAG_WORDS = ("result", "page", "hits", "list", "rows")
 _CALL_WORDS = ("_result", "get_record", "read_slice", "grep_file", "query_file", "get_by_id")
 _NOTICE_WORDS = ("full result stored", "not stored", "stored data", "the very same content")
 
