@@ -155,3 +155,11 @@ def test_a_terminal_gets_a_table_that_fits(tmp_path: Path) -> None:
 
 def test_nothing_to_put_at_a_terminal_is_said_and_not_waited_for(tmp_path: Path) -> None:
     assert "give a FILE" in on_terminal(tmp_path, "put")
+
+
+def test_a_long_run_shows_a_progress_line_that_goes_away(tmp_path: Path) -> None:
+    shown = on_terminal(tmp_path, "run", "--", "sh", "-c", "sleep 1.5; echo the end")
+    assert re.search("[\u2800-\u28ff]", shown), "a spinner"
+    assert shown.rpartition("\x1b[2K")[2].endswith("the end\r\n")
+    quiet = on_terminal(tmp_path, "run", "-q", "--", "sh", "-c", "sleep 1; echo the end")
+    assert quiet == "the end\r\n"

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from callslip import ResultStore
-from tests.cli.shell import here
+from tests.cli.shell import here, shell
 
 LOG = "".join(f"line {n} of the log\n" for n in range(1, 1001))
 
@@ -159,3 +160,16 @@ def test_looking_makes_no_store(tmp_path: Path) -> None:
     for words in (["ls"], ["stats"], ["verify"], ["gc"], ["sessions"], ["read", "res_0000000000"]):
         assert here(tmp_path, *words).exit_code == 4
     assert not (tmp_path / ".callslip").exists()
+
+
+def test_a_file_name_that_is_not_utf8_is_no_obstacle(tmp_path: Path) -> None:
+    name = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9\x1b[2J")
+    Path(name).write_text("coffee\n")
+    done = shell(tmp_path, "put", "--json", name)
+    handle = json.loads(done.stdout)
+    assert done.returncode == 0 and handle["lines"] == 1
+    for words in (["ls"], ["show", handle["id"]]):
+        shown = shell(tmp_path, *words)
+        assert shown.returncode == 0 and b"caf" in shown.stdout and b"\x1b" not in shown.stdout
+    missing = shell(tmp_path, "put", name + "2")
+    assert missing.returncode == 2 and missing.stderr.count(b"\n") == 1

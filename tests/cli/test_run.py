@@ -48,9 +48,10 @@ def test_long_output_becomes_an_envelope_and_is_stored_byte_for_byte(tmp_path: P
     assert done.returncode == 3 and done.stderr == b""
     id = id_in(done.stdout)
     assert len(done.stdout) < 2500
-    last = done.stdout.decode().splitlines()[-1]
     name = os.path.basename(sys.executable)
-    assert last.startswith(f"{name} exited with 3. In a shell: callslip read {id}")
+    *_, ended, ways = done.stdout.decode().splitlines()
+    assert ended == f"{name} exited with 3."
+    assert ways == f"Shell: callslip read {id} or callslip search {id} PATTERN"
     exported = here(tmp_path, "export", id)
     assert exported.stdout_bytes == b"".join(
         b"%d \xff from %d\n" % (n, 1 + n % 2) for n in range(9000)
@@ -180,6 +181,29 @@ def test_a_broken_store_costs_neither_the_output_nor_the_status(tmp_path: Path) 
     assert done.stderr.count(b"\n") == 1
     assert done.stdout.startswith(b"line 0\nline 1\n") and done.stdout.endswith(b"line 3999\n")
     assert b" bytes left out " in done.stdout and len(done.stdout) < REFUSED_CHARS + 100
+
+
+def test_a_disk_that_fills_up_on_the_way_costs_neither_output_nor_status(tmp_path: Path) -> None:
+    def limited() -> None:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2 << 20, 2 << 20))
+
+    code = (
+        "import os\nprint('first')\n"
+        "for n in range(40): print(os.urandom(1 << 17).hex())\n"
+        "print('last'); raise SystemExit(6)"
+    )
+    done = shell(tmp_path, *python(code), preexec_fn=limited)
+    assert done.returncode == 6
+    assert done.stderr.startswith(b"callslip: the output could not be stored (disk full)")
+    assert done.stderr.count(b"\n") == 1
+    assert done.stdout.startswith(b"first\n") and done.stdout.endswith(b"\nlast\n")
+    between = int(done.stdout.partition(b"[\xe2\x80\xa6 ")[2].split()[0].replace(b",", b""))
+    kept = len(done.stdout) - len("\n[… 00,000,000 bytes left out …]\n".encode())
+    assert between + kept == 40 * ((1 << 18) + 1) + len("first\nlast\n")
+    assert here(tmp_path, "ls").stdout == ""
+    assert here(tmp_path, "verify").exit_code == 0
 
 
 def test_a_wrong_store_costs_neither_the_output_nor_the_status(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -68,17 +69,12 @@ def _walk(session: Session, after: int) -> Iterator[Handle]:
 def _line(handle: Handle) -> str:
     made = datetime.fromtimestamp(handle.created_at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     size = (str(handle.lines), str(handle.size))
-    # harmless() as well in a pipe: a tab or a newline in a name would break the line.
-    texts = [_one_line(text) for text in (handle.tool, handle.args)]
+    texts = [out.one_line(text) for text in (handle.tool, handle.args)]
     return "\t".join((handle.id, texts[0], handle.kind, *size, made, texts[1]))
 
 
-def _one_line(text: str) -> str:
-    return out.harmless(text).replace("\n", "␊").replace("\t", "␉")
-
-
 def _results(handles: Sequence[Handle], now: float) -> Table:
-    table = _table()
+    table = _table(expand=True)
     table.add_column("id", style="cyan", no_wrap=True)
     table.add_column("tool", no_wrap=True, max_width=16)
     table.add_column("lines", justify="right", no_wrap=True)
@@ -86,16 +82,29 @@ def _results(handles: Sequence[Handle], now: float) -> Table:
     table.add_column("age", justify="right", no_wrap=True, style="dim")
     table.add_column("called with", no_wrap=True, ratio=1, style="dim")
     for handle in handles:
-        what = f"same as {handle.same_as}" if handle.same_as else _one_line(handle.args)
+        what = f"same as {handle.same_as}" if handle.same_as else out.one_line(_said(handle.args))
         table.add_row(
             handle.id,
-            _marked(_one_line(handle.tool), handle.status),
+            _marked(out.one_line(handle.tool), handle.status),
             f"{handle.lines:,}",
             human_size(handle.size),
             _age(now - handle.created_at),
             _plain(what),
         )
     return table
+
+
+def _said(args: str) -> str:
+    """Arguments for a person: without the braces of JSON, and of one argument only its value."""
+    try:
+        given = json.loads(args)
+    except ValueError:
+        return args  # none, or cut short
+    if not isinstance(given, dict):
+        return str(given)
+    if len(given) == 1:
+        return str(next(iter(given.values())))
+    return ", ".join(f"{name}={value}" for name, value in given.items())
 
 
 def _plain(words: str) -> Text:
@@ -111,7 +120,7 @@ def _marked(tool: str, status: str) -> Text:
     return text if not status else Text.assemble(("! ", "red"), text)
 
 
-def _table() -> Table:
+def _table(*, expand: bool = False) -> Table:
     from rich import box
     from rich.table import Table
 
@@ -121,7 +130,7 @@ def _table() -> Table:
         pad_edge=False,
         header_style="bold",
         border_style="bright_black",
-        expand=True,
+        expand=expand,
     )
 
 
@@ -152,12 +161,13 @@ def show(ctx: click.Context, id: str) -> None:
         out.json(out.of_handle(handle, envelope=True))
         return
     label, body = _preview(session.handle(handle.same_as) if handle.same_as else handle)
-    out.styled(f"{out.style(handle.id, bold=True, fg='cyan')}  {_one_line(handle.tool)}\n")
+    out.styled(f"{out.style(handle.id, bold=True, fg='cyan')}  {out.one_line(handle.tool)}\n")
     out.styled(out.columns(_facts(handle, session)))
     if body:
         bar = out.style("│", dim=True)
-        lines = [f"  {bar} {line}".rstrip() for line in out.harmless(body).split("\n")]
-        out.styled(f"\n  {out.style(label, dim=True)}\n" + "\n".join(lines))
+        out.styled(f"\n  {out.style(label, dim=True)}")
+        for line in out.harmless(body).split("\n"):
+            out.styled(f"  {bar} {out.fitting(line, beside=4)}".rstrip())
     out.styled("")
     for words in (("read", id), ("search", id, "PATTERN"), ("export", id, "-o", "FILE")):
         out.styled("  " + out.style(out.harmless(held.again(*words)), dim=True))
@@ -177,9 +187,9 @@ def _facts(handle: Handle, session: Session) -> list[tuple[str, str]]:
         ("kind", f"{shape.kind}, {shape.mime}"),
         ("size", ", ".join(size)),
         ("stored", made + (f", {ago} ago" if ago != "now" else ", just now")),
-        ("session", " / ".join(_one_line(name) for name in owner if name)),
-        ("called with", _one_line(handle.args)),
-        ("status", _one_line(handle.status)),
+        ("session", " / ".join(out.one_line(name) for name in owner if name)),
+        ("called with", out.one_line(handle.args)),
+        ("status", out.one_line(handle.status)),
         ("same as", handle.same_as),
     ]
     return [(name, value) for name, value in facts if value]
@@ -220,17 +230,22 @@ def sessions(ctx: click.Context, limit: int) -> None:
             )
     elif out.on_terminal():
         table = _table()
-        for name in ("session", "user", "tenant"):
+        shown = [
+            name
+            for name in ("session", "user", "tenant")
+            if name == "session" or any(getattr(scope, name) for scope, _, _ in found)
+        ]
+        for name in shown:
             table.add_column(name, style="cyan" if name == "session" else "", no_wrap=True)
         for name in ("results", "last used"):
             table.add_column(name, justify="right", no_wrap=True)
         for scope, active, results in found:
-            names = [_plain(_one_line(n)) for n in (scope.session, scope.user, scope.tenant)]
+            names = [_plain(out.one_line(getattr(scope, name))) for name in shown]
             ago = _age(store.now() - active)
             table.add_row(*names, f"{results:,}", ago if ago == "now" else f"{ago} ago")
         _draw(table)
     else:
         for scope, active, results in found:
             made = datetime.fromtimestamp(active, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            texts = [_one_line(n) for n in (scope.session, scope.user, scope.tenant)]
+            texts = [out.one_line(n) for n in (scope.session, scope.user, scope.tenant)]
             out.text("\t".join((*texts, str(results), made)))

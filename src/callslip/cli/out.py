@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import json as jsonlib
 import os
+import shutil
 import sys
 from collections.abc import Iterable
 from typing import IO, Any
@@ -54,6 +55,22 @@ def coloured() -> bool:
 def harmless(text: str) -> str:
     """`text` without what a terminal would obey."""
     return text.replace("\r\n", "\n").translate(_HARMLESS)
+
+
+def one_line(text: str) -> str:
+    """`text` harmless and on one line, in a pipe too: a newline in a name would break a list."""
+    return harmless(text).replace("\n", "␊").replace("\t", "␉")
+
+
+def fitting(line: str, *, beside: int = 0) -> str:
+    """A line no wider than the terminal, with so many columns taken already; whole in a pipe."""
+    if not on_terminal():
+        return line
+    from rich.cells import cell_len, set_cell_size
+
+    width = max(shutil.get_terminal_size().columns - beside, 8)
+    line = line.expandtabs(4)
+    return line if cell_len(line) <= width else set_cell_size(line, width - 1) + "…"
 
 
 def style(text: str, **how: Any) -> str:

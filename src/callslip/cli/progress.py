@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from callslip.cli import out
+from callslip.window.envelope import human_size
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -44,10 +45,13 @@ class Meter:
             if time.monotonic() - self._since < _QUIET_SECONDS:
                 return
             self._progress = _progress(self._total)
-            self._task = self._progress.add_task(self._title, total=self._total)
+            self._task = self._progress.add_task(self._title, total=self._total, size="")
             self._progress.start()
         if self._task is not None:
-            self._progress.update(self._task, completed=self._done)
+            size = human_size(self._done)
+            if self._total is not None:
+                size += f" of {human_size(self._total)}"
+            self._progress.update(self._task, completed=self._done, size=size)
 
     def end(self) -> None:
         """Take the line away."""
@@ -62,8 +66,6 @@ def _progress(total: int | None) -> Progress:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
-        DownloadColumn,
-        FileSizeColumn,
         Progress,
         SpinnerColumn,
         TextColumn,
@@ -73,15 +75,17 @@ def _progress(total: int | None) -> Progress:
 
     name = TextColumn("{task.description}", markup=False)
     spinner = SpinnerColumn("dots", style="cyan")
+    size = TextColumn("{task.fields[size]}", style="dim", markup=False)
     if total is None:
-        parts = (spinner, name, FileSizeColumn(), TimeElapsedColumn())
-        return Progress(*parts, console=Console(stderr=True), transient=True)
+        return Progress(
+            spinner, name, size, TimeElapsedColumn(), console=Console(stderr=True), transient=True
+        )
     bar = BarColumn(bar_width=24, style="bright_black", complete_style="cyan")
     return Progress(
         spinner,
         name,
         bar,
-        DownloadColumn(binary_units=True),
+        size,
         TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,

@@ -83,4 +83,4 @@ def _tell(held: Given, handle: Handle, quiet: bool) -> None:
 
 def ways_on(held: Given, id: str) -> str:
     """The commands that come next, for who has a shell and no tools."""
-    return f"In a shell: {held.again('read', id)}  or  {held.again('search', id, 'PATTERN')}"
+    return f"Shell: {held.again('read', id)} or {held.again('search', id, 'PATTERN')}"

@@ -87,7 +87,14 @@ def run(
             f"callslip: something that {name} left behind still holds its output; "
             "what it prints from now on is lost"
         )
-    _tell(held, Outcome(command, status, short, kept, output))
+    try:
+        _tell(held, Outcome(command, status, short, kept, output))
+        out.flush()
+    except out.PipeClosed:
+        out.drop()  # it ran all the same, and its status is what is asked for
+    except out.CannotWrite as error:
+        out.drop()
+        return out.complain(str(error), status or 2)
     return status
 
 
@@ -220,7 +227,8 @@ def _tell(held: Given, outcome: Outcome) -> None:
         )
     elif kept is not None:
         out.text(str(kept))
-        out.text(f"{kept.tool} exited with {outcome.status}. {ways_on(held, kept.id)}")
+        out.text(f"{out.one_line(kept.tool)} exited with {outcome.status}.")
+        out.text(ways_on(held, kept.id))
     elif outcome.output.tee:
         return  # it was shown as it came
     elif outcome.short is not None:

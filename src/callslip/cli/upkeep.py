@@ -34,8 +34,9 @@ def stats(ctx: click.Context) -> None:
         ("content", human_size(totals.content_bytes)),
         ("on disk", packed),
         ("tombstones", f"{totals.tombstones:,}"),
-        ("to delete", f"{totals.garbage:,}" + "  (callslip gc)" * bool(totals.garbage)),
     ]
+    if totals.garbage:
+        facts.append(("to delete", f"{totals.garbage:,}  (callslip gc)"))
     out.styled(out.columns(facts))
 
 
@@ -59,13 +60,16 @@ def gc(ctx: click.Context, grace: float) -> None:
     if held.json:
         out.json(asdict(cleaned))
         return
+    counted = (
+        ("released", cleaned.released, "payloads deleted"),
+        ("orphans", cleaned.orphans, "unfinished or unknown files deleted"),
+        ("delivered", cleaned.delivered, "results from the spool"),
+    )
     facts = [
-        ("released", f"{cleaned.released:,} payloads deleted"),
-        ("orphans", f"{cleaned.orphans:,} unfinished or unknown files deleted"),
-        ("delivered", f"{cleaned.delivered:,} results from the spool"),
+        *((name, f"{count:,} {what}") for name, count, what in counted if count),
         *(("mended", out.harmless(sentence)) for sentence in cleaned.mended),
     ]
-    out.styled(out.columns(facts, indent=""))
+    out.styled(out.columns(facts, indent="") or "nothing to clean")
 
 
 @verb(short_help="Read everything back against its checksums.")
