@@ -13,6 +13,7 @@ What may live here: the node table, both ways. How a value is taken apart: `call
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
@@ -25,6 +26,8 @@ __all__ = ["Opaque", "decode", "encode", "types_of"]
 
 VERSION: Final = 1
 _NATIVE: Final = frozenset({str, int, float, bool, type(None), bytes})
+_TEXT: Final = frozenset({str})
+_LEAVES: Final = _NATIVE | frozenset(SCALARS)
 _Ext = msgspec.msgpack.Ext
 
 
@@ -86,6 +89,11 @@ class _Encoder:
             if cls in _NATIVE or cls in SCALARS or id(item) in tickets:
                 continue
             ticket = tickets[id(item)] = len(tickets)
+            if cls is dict and _all_text(item) and _LEAVES.issuperset(map(type, item.values())):
+                # The short way for a record: a dict with `str` keys that holds scalars alone.
+                self.keep.append(item)
+                self._write(ticket, Parts("dict", list(item.values()), list(item)))
+                continue
             parts = take_apart(item)
             if parts.tag == "opaque":
                 parts = parts._replace(items=[], cls=None, keys=[type_name(cls)])
@@ -154,5 +162,5 @@ class _Encoder:
         return item
 
 
-def _all_text(keys: list[Any]) -> bool:
-    return {str}.issuperset(map(type, keys))
+def _all_text(keys: Iterable[Any]) -> bool:
+    return _TEXT.issuperset(map(type, keys))

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import chain, compress
 from math import isfinite
 from typing import Any, Final
 
@@ -28,8 +29,9 @@ PLAIN_DEPTH: Final = 100
 VIEW_DEPTH: Final = 400
 """What lies deeper is written as a string of JSON: every JSON parser can read the text."""
 
-_REPEATS: Final = 200_000
-"""Containers: a value of more than these in which one occurs twice is not plain."""
+_REPEATS: Final = 1_000_000
+"""A value of more parts than this (counted each time they occur) in which a container occurs twice
+is not plain."""
 
 _SCALARS: Final = frozenset({str, int, bool, type(None)})
 _PLAIN: Final = _SCALARS | {float, dict, list}
@@ -41,66 +43,42 @@ def is_plain(value: object) -> bool:
     """Whether `value` is plain. Linear in its size; follows no cycle and no deep nest to its end."""
     if type(value) not in (dict, list):
         return type(value) in _SCALARS or (type(value) is float and isfinite(value))
-    level: list[Any] = [value]
-    seen: set[int] | None = None
+    # Level by level, so that the work on one is a few passes in C over all of its containers.
+    dicts = [value] if type(value) is dict else []
+    lists = [value] if type(value) is list else []
     passed: list[list[Any]] = []
-    visited = 0
+    seen: set[int] = set()
+    nodes = 0
     for _ in range(PLAIN_DEPTH):
-        if seen is None and visited > _REPEATS:
-            seen = set()
-            for earlier in passed:
-                if not _all_new(seen, earlier):
+        nodes += sum(map(len, dicts)) + sum(map(len, lists))
+        passed += (dicts, lists)
+        if nodes > _REPEATS:
+            # From here on nothing may occur twice: else this loop, and the JSON, could be endless.
+            while passed:
+                level = passed.pop()
+                before = len(seen)
+                seen.update(map(id, level))
+                if len(seen) - before != len(level):
                     return False
-        if seen is not None and not _all_new(seen, level):
+        if not _TEXT.issuperset(map(type, chain.from_iterable(dicts))):
             return False
-        below = _below(level)
-        if not below:
-            return below is not None
-        passed.append(level)
-        visited += len(level)
-        level = below
+        items = list(chain.from_iterable(map(dict.values, dicts)))
+        items += chain.from_iterable(lists)
+        types = list(map(type, items))
+        kinds = set(types)
+        if not kinds <= _PLAIN:
+            return False
+        if float in kinds and not all(map(isfinite, _of(float, types, items))):
+            return False
+        dicts = _of(dict, types, items) if dict in kinds else []
+        lists = _of(list, types, items) if list in kinds else []
+        if not dicts and not lists:
+            return True
     return False
 
 
-def _all_new(seen: set[int], containers: list[Any]) -> bool:
-    before = len(seen)
-    seen.update(map(id, containers))
-    return len(seen) - before == len(containers)
-
-
-def _below(level: list[Any]) -> list[Any] | None:
-    """The containers inside these containers; None if something in them is not plain."""
-    below: list[Any] = []
-    known: dict[tuple[type, ...], int] = {}
-    look_at = _REPEATS
-    for container in level:
-        if type(container) is dict:
-            if not _TEXT.issuperset(map(type, container)):
-                return None
-            items: Any = container.values()
-        else:
-            items = container
-        # Records look alike: what was found out about one tuple of types holds for the next.
-        types = tuple(map(type, items))
-        found = known.get(types)
-        if found is None:
-            kinds = set(types)
-            if not kinds <= _PLAIN:
-                return None
-            found = (float in kinds) + 2 * (dict in kinds or list in kinds)
-            if len(types) < 64 and len(known) < 4096:
-                known[types] = found
-        if found & 1:
-            for item in items:
-                if type(item) is float and not isfinite(item):
-                    return None
-        if found & 2:
-            below += [item for item in items if type(item) is dict or type(item) is list]
-            if len(below) > look_at:
-                if len(set(map(id, below))) < len(below):
-                    return None
-                look_at = 2 * len(below)
-    return below
+def _of(kind: type, types: list[type], items: list[Any]) -> list[Any]:
+    return list(compress(items, [found is kind for found in types]))
 
 
 def dump(value: Any) -> bytes:

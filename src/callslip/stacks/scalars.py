@@ -96,7 +96,8 @@ def _pack_moment(value: datetime | time) -> bytes:
         # A time zone of another library: kept is the offset it has at that moment.
         offset = value.utcoffset()
         zone = "-" if offset is None else _pack_offset(offset, value.tzname())
-    text = value.replace(tzinfo=None, fold=0).isoformat()
+    plain = value if zone == "-" and not value.fold else value.replace(tzinfo=None, fold=0)
+    text = plain.isoformat()
     return f"{text}|{value.fold}|{zone}".encode("utf-8", "surrogatepass")
 
 

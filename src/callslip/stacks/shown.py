@@ -18,6 +18,8 @@ from callslip.stacks.scalars import SCALARS
 __all__ = ["Shown", "shown"]
 
 _AS_IT_IS: Final = frozenset({str, bool, type(None)})
+_SCALARS: Final = _AS_IT_IS | {float, *SCALARS}
+_TEXT: Final = frozenset({str})
 _REPEATED: Final = 1_000_000
 """How many nodes the view may repeat, for parts that occur more than once, before it refers."""
 
@@ -137,6 +139,8 @@ class _Walk:
                 self.types.add("repeated")
                 parent.done.append({"$ref": _path(first)})
             return None
+        if type(item) is dict and self._flat(item, parent):
+            return None
         parts = take_apart(item)
         if parts.tag not in ("dict", "list"):
             self.types.add(type_name(type(item)))
@@ -147,6 +151,27 @@ class _Walk:
         else:
             self.active[known] = frame
         return frame
+
+    def _flat(self, item: dict[Any, Any], parent: _Frame) -> bool:
+        """The short way for a record: a dict with `str` keys that holds scalars alone."""
+        if not (
+            _SCALARS.issuperset(map(type, item.values())) and _TEXT.issuperset(map(type, item))
+        ):
+            return False
+        done: list[Any] = []
+        for part in item.values():
+            if type(part) in _AS_IT_IS:
+                done.append(part)
+            else:
+                self._leaf(part, done)
+        tree = dict(zip(item, done, strict=True))
+        size = len(done) + 1
+        frame = _Frame(item, None, [], len(parent.done), parent)
+        self.keep.append(item)
+        self.finished[id(item)] = (tree, size, frame)
+        parent.size += size
+        parent.done.append(tree)
+        return True
 
     def _frame(self, item: Any, parts: Parts, number: int, parent: _Frame) -> _Frame | None:
         items = parts.items if parts.shown < 0 else parts.items[: parts.shown]
