@@ -14,7 +14,8 @@ __all__ = ["attr", "inert", "plain", "shown"]
 _GAP = "[\\s\u00ad\u200b-\u200f\u2060\ufeff]{0,8}"
 _NAMES = "(?:result|page|hits|list|rows)"
 _ATTRIBUTES = (
-    "(?:id|tool|lines|size|shown|read|status|stored|reason|same_as|records|of|total|pattern|start|matched|where)"
+    "(?:id|tool|lines|size|shown|read|status|stored|reason|same_as|records|of|total|pattern|start"
+    "|matched|where)"
 )
 
 # An opening tag is ours only with an attribute of ours (or as the bare <result>): `Vec<Result<T>>`
