@@ -7,15 +7,16 @@ happens where the store is away (law 2: a bounded head and tail, no handle, and 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from callslip import limits
 from callslip.errors import StoreUnavailable
 from callslip.handle import Envelope, Handle, Hits, Listing, Page, Reply, Scope, Source
 from callslip.settings import Event, Settings
-from callslip.stacks.content import Content, canonical, is_stream, restore
+from callslip.stacks.content import HEAD_BYTES, Content, canonical, is_stream, restore, sniff
 from callslip.stacks.ops import Flow, Inserted, Result, aside
 from callslip.stacks.pieces import Pieces
 from callslip.stacks.writing import Blocks, Call, Packing, tenant_key, write
@@ -164,15 +165,20 @@ def offload(
     content: Content | None = None
     if is_stream(value):
         pieces = Pieces(value)
-        taken, ended = _taken(pieces, _most(store.settings, call.tool))
+        rest = iter(
+            pieces
+        )  # one iterator for both parts: a second one would find the stream closed
+        taken, ended = _taken(rest, _most(store.settings, call.tool))
         if ended:
-            value = _restored(pieces, b"".join(taken))
+            body = b"".join(taken)
+            value = restore(pieces.form, body, pieces.twin)
             if policy.decide(value, call.tool) == "keep":
                 return value
-            content = canonical(value)
+            kind, mime = sniff(body[:HEAD_BYTES], pieces.source, pieces.form)
+            content = Content(pieces.form, kind, mime, pieces.source, body, pieces.twin)
             blocks: Blocks = Whole(content)
         else:
-            blocks = _Resumed(pieces, taken)
+            blocks = _Resumed(pieces, chain(taken, rest))
     else:
         content = canonical(value)
         if size_of(value, 0) is None:
@@ -322,11 +328,11 @@ def _most(settings: Settings, tool: str) -> int:
     return settings.policy.threshold_chars * 4
 
 
-def _taken(pieces: Pieces, most: int) -> tuple[list[bytes], bool]:
+def _taken(blocks: Iterator[bytes], most: int) -> tuple[list[bytes], bool]:
     """What a stream gives up to `most` bytes, and whether that was all of it."""
     taken: list[bytes] = []
     size = 0
-    for block in pieces:
+    for block in blocks:
         taken.append(block)
         size += len(block)
         if size > most:
@@ -334,16 +340,12 @@ def _taken(pieces: Pieces, most: int) -> tuple[list[bytes], bool]:
     return taken, True
 
 
-def _restored(pieces: Pieces, body: bytes) -> object:
-    return restore(pieces.form, body, pieces.twin)
-
-
 class _Resumed:
-    """A stream whose first blocks were already taken."""
+    """A stream whose first blocks were already taken: they come first once more."""
 
-    def __init__(self, pieces: Pieces, taken: Iterable[bytes]) -> None:
+    def __init__(self, pieces: Pieces, blocks: Iterator[bytes]) -> None:
         self._pieces = pieces
-        self._taken = taken
+        self._blocks = blocks
 
     @property
     def form(self) -> str:
@@ -358,5 +360,4 @@ class _Resumed:
         return self._pieces.twin
 
     def __iter__(self) -> Iterator[bytes]:
-        yield from self._taken
-        yield from self._pieces
+        return self._blocks
