@@ -47,6 +47,14 @@ class Shape:
     """True where a line of the text view is a record rather than what ends in a newline."""
     table: str = ""
     """Where the list stands whose elements are the records: empty for the whole, else its path."""
+    format: str = ""
+    """How the records stand in the text: `json`, `ndjson`, `csv`, or `columns` (lists by field)."""
+    inside: str = ""
+    """The path of the one string whose text is what readers see in the content's stead, as of the
+    output in `{"output": "…", "exit_code": 0}`; `$` where the whole content is such a string. Then
+    `chars`, `lines`, `records` and `fields` are of that text."""
+    base64: bool = False
+    """True where the text holds files as base64: a window shows 64 characters of them at most."""
 
 
 @dataclass(frozen=True, slots=True)
