@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from callslip.handle import Source
+
+if TYPE_CHECKING:
+    from callslip.window.profile import Profile
+    from callslip.window.survey import Outline
 
 __all__ = ["Line", "Look", "Sample", "Sampler"]
 
@@ -94,6 +98,10 @@ class Sample:
     told: int = 0
     more: bool = False
     """True where counting stopped at `told`, so that a log of nothing but errors costs no more."""
+    profile: Profile | None = None
+    """What is known of the records, where there are some (`callslip.window.profile`)."""
+    outline: Outline | None = None
+    """What a look at the whole has found, where it was had (`callslip.window.survey`)."""
 
 
 class Sampler:
