@@ -376,7 +376,8 @@ def test_damage_is_reported_and_never_returned(store: ResultStore, tmp_path: Pat
     replies = {reader.tools()[0].call(result_id=id, start=n) for n in range(1, 100_000, 500)}
     assert any("damaged" in reply for reply in replies)
     shown = "".join(line for reply in replies for line in reply.splitlines(keepends=True))
-    assert all(line in text for line in shown.splitlines() if line.startswith("0."))
+    lines = set(text.splitlines())
+    assert {line for line in shown.splitlines() if line.startswith("0.")} <= lines
     payload.unlink()
     assert not ResultStore(tmp_path / "store").verify().ok
 

@@ -136,14 +136,28 @@ def bridged(value: Any) -> Any:
     return _walked(value, asyncio.get_running_loop())
 
 
+_BATCH = 512
+"""Items that one hop to the event loop fetches: a hop costs as much as hundreds of items."""
+
+
 def _walked(items: Any, loop: asyncio.AbstractEventLoop) -> Iterator[Any]:
     import asyncio
 
     iterator = aiter(items)
-    end = object()
 
-    async def step() -> Any:
-        return await anext(iterator, end)
+    async def fetch() -> tuple[list[Any], BaseException | None]:
+        got: list[Any] = []
+        try:
+            while len(got) < _BATCH:
+                got.append(await anext(iterator))
+        except BaseException as error:  # noqa: BLE001 - raised again, behind what came before it
+            return got, error
+        return got, None
 
-    while (item := asyncio.run_coroutine_threadsafe(step(), loop).result()) is not end:
-        yield item
+    while True:
+        got, error = asyncio.run_coroutine_threadsafe(fetch(), loop).result()
+        yield from got
+        if isinstance(error, StopAsyncIteration):
+            return
+        if error is not None:
+            raise error
