@@ -1,0 +1,1 @@
+"""`make demo`: an agent answers questions about four long outputs, and what its window held."""
