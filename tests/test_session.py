@@ -130,6 +130,7 @@ def test_an_error_result_keeps_its_status_and_both_ends_of_its_text(session: Ses
     assert "LAST" in seen
     assert len(seen) <= limits.PREVIEW_CHARS + limits.ENVELOPE_CHARS
     assert session.load(id_of(seen)) == value
+    assert str(session.handle(id_of(seen))) == seen
     assert 'status="error"' in session.offload(BIG, tool="t", status="error", call_id="x")
 
 
@@ -171,6 +172,15 @@ def test_a_short_stream_comes_back_as_its_whole(session: Session) -> None:
     assert session.offload(iter(["a", "b"]), tool="t") == "ab"
     assert session.offload(io.BytesIO(b"raw"), tool="t") == b"raw"
     assert session.list().total == 0
+
+
+def test_a_short_stream_of_a_tool_that_is_always_offloaded_is_never_a_dead_envelope(
+    tmp_path: Path,
+) -> None:
+    session = ResultStore(tmp_path, tools={"t": "always"}, threshold_chars=0).session("s")
+    for size in (1, 100, 700, 3_000, 9_000):
+        seen = session.offload(iter(["word "] * size), tool="t")
+        assert seen == "word " * size or session.load(id_of(seen)) == "word " * size
 
 
 def test_a_hook_redacts_before_anything_is_written(tmp_path: Path) -> None:

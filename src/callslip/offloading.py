@@ -37,6 +37,8 @@ OURS = (Envelope, Reply, Page, Hits, Listing, Handle)
 
 PreviewOf = Callable[[Any], str]
 
+_REDACTED_LINE_BYTES = 8 * 1024 * 1024
+
 
 @dataclass(frozen=True, slots=True)
 class Whole:
@@ -90,6 +92,9 @@ class Redacted:
         for block in self._blocks:
             held += block
             end = held.rfind(b"\n") + 1
+            if not end and len(held) > _REDACTED_LINE_BYTES:
+                # A line that never ends: cut where a word does, rather than hold all of it.
+                end = max(held.rfind(b","), held.rfind(b" ")) + 1
             if end:
                 yield self._applied(held[:end])
                 held = held[end:]
@@ -106,16 +111,17 @@ class Redacted:
         return redacted.encode("utf-8", errors)
 
 
-def render(row: Result, settings: Settings, error_type: str = "") -> str:
+def render(row: Result, settings: Settings) -> str:
     """The envelope of a row: a function of the row and the settings alone."""
     if row.same_as:
         return envelope.same_as(row.id, row.tool, row.shape, row.same_as)
+    status, _, error_type = row.status.partition(" ")
     return envelope.stored(
         row.id,
         row.tool,
         row.shape,
         row.preview,
-        status=row.status,
+        status=status,
         error_type=error_type,
         preview_chars=settings.preview_chars,
     )
@@ -150,86 +156,86 @@ def put(
 
 
 def offload(
-    store: ResultStore,
-    scope: Scope,
-    value: object,
-    call: Call,
-    preview: PreviewOf | None,
+    store: ResultStore, scope: Scope, value: object, call: Call, preview: PreviewOf | None
 ) -> Flow[object]:
     """The value itself, or the envelope that stands in for it. Never raises for the store's sake.
 
     What the value's own iterator raises, the caller gets.
     """
-    policy = store.settings.policy
+    given = _given(store, value, call.tool)
+    if given.stays:
+        return given.value
     said = Control() if is_stream(value) else control(value)
-    content: Content | None = None
-    if is_stream(value):
-        pieces = Pieces(value)
-        rest = iter(
-            pieces
-        )  # one iterator for both parts: a second one would find the stream closed
-        taken, ended = _taken(rest, _most(store.settings, call.tool))
-        if ended:
-            body = b"".join(taken)
-            value = restore(pieces.form, body, pieces.twin)
-            if policy.decide(value, call.tool) == "keep":
-                return value
-            kind, mime = sniff(body[:HEAD_BYTES], pieces.source, pieces.form)
-            content = Content(pieces.form, kind, mime, pieces.source, body, pieces.twin)
-            blocks: Blocks = Whole(content)
-        else:
-            blocks = _Resumed(pieces, chain(taken, rest))
-    else:
-        content = canonical(value)
-        if size_of(value, 0) is None:
-            # An object that tells its size only as content: what its class shows may be short.
-            chars = len(content.body.decode("utf-8", "replace"))
-            if policy.decide(value, call.tool, chars) == "keep":
-                return value
-        blocks = Whole(content)
     if said.outcome == "error" and not call.status:
-        call = replace(call, status="error")
-    error_text = said.text if said.outcome == "error" else ""
-    text_of = _chosen(store, value, preview, error_text)
-    shown: list[str] = []
+        call = replace(call, status=f"error {said.error_type}".strip())
+    chosen = _chosen(store, given.value, preview, said.text if said.outcome == "error" else "")
+    packing = _packing(store, scope, given.blocks)
+    whole = given.content is not None
 
-    def wanted(row: Result) -> bool:
-        shown[:] = [render(row, store.settings, said.error_type)]
-        return len(shown[0]) < row.shape.chars
+    def smaller(row: Result) -> bool:
+        return len(render(row, store.settings)) < row.shape.chars
 
-    packing = _packing(store, scope, blocks)
     try:
-        inserted = yield from _write(
-            store, scope, packing, content is not None, call, text_of, wanted
-        )
+        inserted = yield from _write(store, scope, packing, whole, call, chosen, smaller)
     except StoreUnavailable as error:
-        reason = error.reason
         logger.warning("a result of %s was not stored: %s", call.tool, error)
-        spooled = content is not None and (
-            yield from _spooled(store, scope, Whole(content), call, text_of)
-        )
-        store.emit(Event("spooled" if spooled else "refused", call.tool, reason=reason))
-        return _refused(reason, content, packing, call)
+        spooled = yield from _spooled(store, scope, given.content, call, chosen)
+        store.emit(Event("spooled" if spooled else "refused", call.tool, reason=error.reason))
+        return _refused(error.reason, given.content, packing, call)
     except Exception as error:
         if error is packing.error:
             raise
         # A fault of ours, or of a hook, must not fail the caller's tool, nor flood its window.
         logger.exception("a result of %s was not stored", call.tool)
         store.emit(Event("refused", call.tool, reason="failed"))
-        return _refused("failed", content, packing, call)
+        return _refused("failed", given.content, packing, call)
     if inserted is None:
-        return value if content is not None else shown[0]
+        return given.value
     row = inserted.result
     if not inserted.created and not call.named and not row.same_as:
         text = envelope.same_as(row.id, row.tool, row.shape, row.id)
     else:
-        text = render(row, store.settings, said.error_type)
+        text = render(row, store.settings)
     _tell(store, "stored", row, len(text))
     yield from store.upkeep()
     return Envelope(text, handle_of(row, store.settings))
 
 
 # --- the steps ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """A value on its way in. `content` is None for a stream that is longer than any envelope."""
+
+    value: object
+    blocks: Blocks
+    content: Content | None
+    stays: bool = False
+
+
+def _given(store: ResultStore, value: object, tool: str) -> _Given:
+    """The value as content; a stream only as far as it takes to know that it is long."""
+    policy = store.settings.policy
+    if is_stream(value):
+        pieces = Pieces(value)
+        # One iterator for both parts: a second one would find the stream closed.
+        rest = iter(pieces)
+        taken, ended = _taken(rest, _most(store.settings, tool))
+        if not ended:
+            return _Given(value, _Resumed(pieces, chain(taken, rest)), None)
+        body = b"".join(taken)
+        value = restore(pieces.form, body, pieces.twin)
+        kind, mime = sniff(body[:HEAD_BYTES], pieces.source, pieces.form)
+        content = Content(pieces.form, kind, mime, pieces.source, body, pieces.twin)
+        return _Given(value, Whole(content), content, policy.decide(value, tool) == "keep")
+    content = canonical(value)
+    stays = False
+    if size_of(value, 0) is None:
+        # An object that tells its size only as content: what its class shows may be short.
+        chars = len(content.body.decode("utf-8", "replace"))
+        stays = policy.decide(value, tool, chars) == "keep"
+    return _Given(value, Whole(content), content, stays)
 
 
 def _blocks_of(value: object) -> tuple[Blocks, bool]:
@@ -274,14 +280,19 @@ def _chosen(
 ) -> Callable[[Packing], str]:
     settings = store.settings
 
+    def made(text: str) -> str:
+        # Unlike the sample, it comes from the value as it was: before the redaction.
+        text = text if settings.redact is None else settings.redact(text)
+        return own(bounded(text, settings.preview_chars - 1))
+
     def choose(packing: Packing) -> str:
         if preview is not None:
             try:
-                return own(bounded(str(preview(value)), settings.preview_chars - 1))
+                return made(str(preview(value)))
             except Exception:
                 logger.exception("preview= raised; the chosen preview stands in for it")
         if error_text:
-            return own(bounded(error_text, settings.preview_chars - 1))
+            return made(error_text)
         return choose_preview(
             packing.sample, packing.shape, settings.preview_lines, settings.preview_chars
         )
@@ -290,12 +301,17 @@ def _chosen(
 
 
 def _spooled(
-    store: ResultStore, scope: Scope, blocks: Blocks, call: Call, preview: Callable[[Packing], str]
+    store: ResultStore,
+    scope: Scope,
+    content: Content | None,
+    call: Call,
+    preview: Callable[[Packing], str],
 ) -> Flow[bool]:
-    if store.spool is None:
+    # A stream is gone by now: what of it was not stored is seen (`Packing.rest`) but not kept.
+    if store.spool is None or content is None:
         return False
     try:
-        yield from aside(_write(store, scope, blocks, True, call, preview))
+        yield from aside(_write(store, scope, Whole(content), True, call, preview))
     except StoreUnavailable as error:
         logger.warning("the spool took nothing: %s", error)
         return False
@@ -319,13 +335,17 @@ def _tell(store: ResultStore, name: str, row: Result, shown: int) -> None:
 
 
 def _most(settings: Settings, tool: str) -> int:
-    """Bytes of a stream beyond which it is longer than its threshold, in whatever characters."""
+    """Bytes of a stream beyond which it is longer than its threshold, in whatever characters, and
+    longer than the envelope that would replace it."""
     rule = settings.policy.tools.get(tool, "threshold")
+    tokens = settings.policy.threshold_tokens
     if isinstance(rule, int):
-        return rule * 4
-    if settings.policy.threshold_tokens is not None:
-        return settings.policy.threshold_tokens * 64 * 4
-    return settings.policy.threshold_chars * 4
+        chars = rule
+    elif tokens is not None:
+        chars = tokens * 64
+    else:
+        chars = settings.policy.threshold_chars
+    return 4 * max(chars, settings.preview_chars + limits.ENVELOPE_CHARS)
 
 
 def _taken(blocks: Iterator[bytes], most: int) -> tuple[list[bytes], bool]:

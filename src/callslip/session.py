@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from callslip import limits, offloading
@@ -16,7 +17,7 @@ from callslip.stacks import upkeep
 from callslip.stacks.content import restore
 from callslip.stacks.ops import Flow, Get, List, Remove, Result, Tombstone, do
 from callslip.stacks.reader import Reader, open_reader
-from callslip.stacks.writing import call_of
+from callslip.stacks.writing import Call, call_of
 from callslip.window.policy import outcome
 from callslip.wrap import bridged
 
@@ -70,7 +71,7 @@ class Session:
         """
         if self._stays(value, tool):
             return value
-        call = call_of(tool, args, call_id, status)
+        call = self._call(tool, args, call_id, status)
         return self.store.run_flow(offloading.offload(self.store, self.scope, value, call, preview))
 
     async def aoffload(
@@ -88,11 +89,16 @@ class Session:
             return value
 
         def flow() -> Flow[object]:
-            call = call_of(tool, args, call_id, status)
+            call = self._call(tool, args, call_id, status)
             return (yield from offloading.offload(self.store, self.scope, given, call, preview))
 
         given = bridged(value)
         return await self.store.arun_flow(flow())
+
+    def _call(self, tool: str, args: Any, call_id: str | None, status: str) -> Call:
+        call = call_of(tool, args, call_id, status)
+        redact = self.store.settings.redact
+        return call if redact is None else replace(call, args=redact(call.args))
 
     def _stays(self, value: Any, tool: str) -> bool:
         return (
@@ -116,7 +122,7 @@ class Session:
         File objects and iterators (of str, bytes, or any objects) stream: memory stays small.
         What such an iterator raises is raised here, and nothing is stored.
         """
-        call = call_of(tool, args, call_id, status)
+        call = self._call(tool, args, call_id, status)
         return self.store.run_flow(offloading.put(self.store, self.scope, value, call, preview))
 
     async def aput(
@@ -132,7 +138,7 @@ class Session:
         """`put`, with the work done off the event loop. Takes async iterators too."""
 
         def flow() -> Flow[Handle]:
-            call = call_of(tool, args, call_id, status)
+            call = self._call(tool, args, call_id, status)
             return (yield from offloading.put(self.store, self.scope, given, call, preview))
 
         given = bridged(value)

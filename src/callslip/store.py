@@ -200,6 +200,9 @@ class ResultStore:
             yield from self._deliver()
         except StoreUnavailable as error:
             logger.warning("upkeep put off: %s", error)
+        except Exception:
+            # What was just stored is stored: upkeep that fails must not say otherwise.
+            logger.exception("upkeep failed")
 
     def note_spooled(self) -> None:
         """Something went into the spool: deliver it at the next put that works."""

@@ -193,7 +193,10 @@ def deliver(spool: Runs, now: float, ttl: float | None, quota: Quota) -> Flow[li
             row = yield from aside(do(Get(scope, listed.id, now)))
             if row is None or isinstance(row, Tombstone):
                 continue
-            arrived.append((yield from _delivered(spool, row, now, ttl, quota)))
+            try:
+                arrived.append((yield from _delivered(spool, row, now, ttl, quota)))
+            except PayloadDamaged:
+                continue  # it stays in the spool, where a person can look at it
             yield from aside(remove(_one(scope, row.id, now)))
     return arrived
 
