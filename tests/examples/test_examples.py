@@ -1,0 +1,44 @@
+"""Every example runs as it stands, in an empty folder, and shows what it says it shows."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SHOWN = {
+    "offload_a_function.py": [
+        '<result id="res_',
+        '> line 1234: {"order":1234,',
+        '<page id="res_',
+        "list of 2,000, the last {'order': 2000,",
+        "1 result went with it",
+    ],
+    "agent_loop.py": [
+        "--> service_log(service='shop')",
+        '<hits total="1"',
+        "answer: line 1743: 12:29:02 ERROR shop payment gateway answered 502, giving up",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.glob("*.py")))
+def test_an_example_runs_and_shows_what_it_is_about(name: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / name],
+        cwd=tmp_path,
+        env={**os.environ, "HOME": str(tmp_path), "PYTHONUTF8": "1"},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    at = 0
+    for part in SHOWN[name]:
+        at = done.stdout.find(part, at)
+        assert at >= 0, f"{part!r} is missing, or out of order, in:\n{done.stdout}"
