@@ -12,13 +12,18 @@ from collections.abc import Callable
 
 from callslip.handle import Shape
 from callslip.limits import PREVIEW_CHARS, PREVIEW_LINES
-from callslip.window.preview import log, runs, text
-from callslip.window.preview.parts import quiet
+from callslip.window.preview import diff, document, log, media, outline, rows, runs, text
+from callslip.window.preview.parts import quiet, without_base64
 from callslip.window.preview.sample import Line, Sample, Sampler
 
 __all__ = ["Line", "Sample", "Sampler", "own", "preview"]
 
 _CHOICES: tuple[Callable[[Sample, Shape, int, int], str | None], ...] = (
+    media.render,
+    rows.render,
+    document.render,
+    diff.render,
+    outline.render,
     runs.render,
     log.render,
     text.render,
@@ -36,10 +41,19 @@ def preview(
     for render in _CHOICES:
         made = render(sample, shape, lines, chars)
         if made is not None:
-            return made[: max(chars, 0)]
+            return _guarded(made)[: max(chars, 0)]
     return ""
 
 
 def own(made: str, chars: int = PREVIEW_CHARS) -> str:
     """A preview that a tool brought along, in the same form: under the cap, inert, no label."""
-    return "\n" + quiet(made)[: max(chars - 1, 0)]
+    return "\n" + without_base64(quiet(made))[: max(chars - 1, 0)]
+
+
+def _guarded(made: str) -> str:
+    label, line, body = made.partition("\n")
+    short = without_base64(body)
+    if short != body and label.startswith("all "):
+        # No longer all of it, then.
+        label = f"{label.removeprefix('all ')}, long words cut"
+    return label + line + short

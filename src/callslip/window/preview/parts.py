@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 from callslip.handle import Shape
 from callslip.window.inert import inert, shown
 
 __all__ = [
+    "BASE64_CHARS",
     "between",
     "clip",
+    "counted",
+    "cut",
     "is_hollow",
     "label",
     "label_all",
@@ -16,7 +21,14 @@ __all__ = [
     "quiet",
     "split_lines",
     "unit_of",
+    "without_base64",
 ]
+
+BASE64_CHARS = 64
+"""No preview shows more characters of base64 in a row."""
+
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{65,}={0,2}")
+_BASE64_HEAD = 32
 
 _HOLLOW = frozenset(" \t\r\n[]{}(),;:\"'")
 
@@ -44,8 +56,8 @@ def clip(line: str, width: int) -> str:
 def note(lines: int, chars: int, unit: str = "line") -> str:
     """What is left out here, exactly, on a line of its own."""
     if lines > 0:
-        return f"[… {_count(lines, unit)}, {_count(chars, 'character')} left out …]"
-    return f"[… {_count(chars, 'character')} left out …]"
+        return f"[… {counted(lines, unit)}, {counted(chars, 'character')} left out …]"
+    return f"[… {counted(chars, 'character')} left out …]"
 
 
 def between(
@@ -60,8 +72,8 @@ def between(
 ) -> str:
     """The note above telling lines. Without the counts it is as long as it can get."""
     lines, chars, here = lines or shape.lines, chars or shape.chars, here or told
-    tell = f"{'over ' if more else ''}{_count(told, 'line')} {what}, {here:,} of them:"
-    return f"[… {_count(lines, 'line')}, {_count(chars, 'character')} between; {tell}]"
+    tell = f"{'over ' if more else ''}{counted(told, 'line')} {what}, {here:,} of them:"
+    return f"[… {counted(lines, 'line')}, {counted(chars, 'character')} between; {tell}]"
 
 
 def label(part: int, shape: Shape, *, chars: int | None = None) -> str:
@@ -69,12 +81,12 @@ def label(part: int, shape: Shape, *, chars: int | None = None) -> str:
     excerpt = "an excerpt of JSON, " if "json" in shape.mime else ""
     if chars is not None:
         return f"{excerpt}{chars:,} of {shape.chars:,} characters"
-    return f"{excerpt}{part:,} of {_count(shape.lines, unit_of(shape))}"
+    return f"{excerpt}{part:,} of {counted(shape.lines, unit_of(shape))}"
 
 
 def label_all(shape: Shape) -> str:
     """The label of what is shown whole: `all 12 lines`."""
-    return f"all {_count(shape.lines, unit_of(shape))}"
+    return f"all {counted(shape.lines, unit_of(shape))}"
 
 
 def unit_of(shape: Shape) -> str:
@@ -97,5 +109,24 @@ def mostly_hollow(text: str) -> bool:
     return sum(text.count(char) for char in " \t\r\n[]{}(),") * 2 > len(text)
 
 
-def _count(number: int, unit: str) -> str:
+def cut(text: str, width: int) -> str:
+    """`text` on one line, in `width` characters; what is cut ends in `…`."""
+    if len(text) > width:
+        text = text[: max(width - 1, 0)] + "…" if width > 0 else ""
+    return text.replace("\r", " ").replace("\n", " ")
+
+
+def without_base64(text: str) -> str:
+    """`text` with long runs of base64 (keys, hashes and paths without a dot may be such, too)
+    shortened to their beginning and an exact count. It gets shorter by each of them."""
+    return _BASE64.sub(_shortened, text)
+
+
+def _shortened(found: re.Match[str]) -> str:
+    run = found[0]
+    return f"{run[:_BASE64_HEAD]}[…{len(run) - _BASE64_HEAD:,} characters…]"
+
+
+def counted(number: int, unit: str) -> str:
+    """`1 line`, `1,503 lines`."""
     return f"{number:,} {unit}{'' if number == 1 else 's'}"
