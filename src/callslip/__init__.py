@@ -9,31 +9,46 @@ reads back only the slice that the next step needs::
     search = session.offloaded(search)      # a long result is now an envelope
     tools = session.tools()                 # what the model reads it back with
 
-What may live here: the public names, nothing else.
+What may live here: the public names, nothing else. Each is loaded when it is first asked for, so
+that importing the package costs next to nothing.
 """
 
 from __future__ import annotations
 
-from callslip.errors import (
-    CallslipError,
-    HandleError,
-    HandleGone,
-    NotRestorable,
-    PatternError,
-    PayloadDamaged,
-    SettingsError,
-    StoreError,
-    StoreUnavailable,
-    UnknownHandle,
-)
-from callslip.handle import Envelope, Handle, Hit, Hits, Listing, Page, Reply, Scope, Shape
-from callslip.session import Session
-from callslip.settings import Event
-from callslip.stacks.exact import Opaque
-from callslip.stacks.ops import Quota
-from callslip.store import ResultStore
-from callslip.tools import Tool
-from callslip.window.policy import Policy
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from callslip.errors import (
+        CallslipError,
+        HandleError,
+        HandleGone,
+        NotRestorable,
+        PatternError,
+        PayloadDamaged,
+        SettingsError,
+        StoreError,
+        StoreUnavailable,
+        UnknownHandle,
+    )
+    from callslip.handle import (
+        Envelope,
+        Handle,
+        Hit,
+        Hits,
+        Listing,
+        Page,
+        Quota,
+        Reply,
+        Scope,
+        Shape,
+    )
+    from callslip.session import Session
+    from callslip.settings import Event
+    from callslip.stacks.exact import Opaque
+    from callslip.store import ResultStore
+    from callslip.tools import Tool
+    from callslip.window.policy import Policy
 
 __version__ = "0.1.0"
 
@@ -65,3 +80,43 @@ __all__ = [
     "Tool",
     "UnknownHandle",
 ]
+
+_ELSEWHERE = {
+    "Event": "settings",
+    "Opaque": "stacks.exact",
+    "Policy": "window.policy",
+    "ResultStore": "store",
+    "Session": "session",
+    "Tool": "tools",
+}
+_VALUES = {
+    "Envelope",
+    "Handle",
+    "Hit",
+    "Hits",
+    "Listing",
+    "Page",
+    "Quota",
+    "Reply",
+    "Scope",
+    "Shape",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        # `callslip.limits` and the like, as after `import callslip.limits`.
+        try:
+            return import_module(f"callslip.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"callslip.{name}":
+                raise
+            raise AttributeError(f"module 'callslip' has no attribute {name!r}") from None
+    home = _ELSEWHERE.get(name) or ("handle" if name in _VALUES else "errors")
+    value = getattr(import_module(f"callslip.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -58,6 +58,17 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
+class Quota:
+    """Caps on what is kept; the oldest results go first. None means no cap. Sizes in bytes of
+    content; a payload that several results share counts once for each of them."""
+
+    session_results: int | None = None
+    session_bytes: int | None = None
+    tenant_results: int | None = None
+    tenant_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Handle:
     """The small stand-in for a stored result. `str(handle)` is the envelope a model sees."""
 

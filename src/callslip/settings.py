@@ -12,7 +12,7 @@ from typing import Any
 
 from callslip import limits
 from callslip.errors import SettingsError
-from callslip.stacks.ops import Quota
+from callslip.handle import Quota
 from callslip.window.policy import Policy, Rule
 
 Redact = Callable[[str], str]

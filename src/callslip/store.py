@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from callslip import limits
 from callslip.errors import SettingsError, StoreUnavailable
-from callslip.handle import Scope
+from callslip.handle import Quota, Scope
 from callslip.settings import Event, Redact, Settings, place_of, policy_of, spool_of
 from callslip.stacks import upkeep
 from callslip.stacks.drive import Backend, Lazy, adrive, drive
-from callslip.stacks.ops import Count, Flow, Quota, Remove, Runs, Totals, aside, do
+from callslip.stacks.ops import Count, Flow, Remove, Runs, Totals, aside, do
 from callslip.stacks.reader import Caches
 from callslip.stacks.upkeep import Cleaned, Findings
 from callslip.window.policy import Rule

@@ -14,7 +14,7 @@ from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar, cast
 
-from callslip.handle import Scope, Shape, Why
+from callslip.handle import Quota, Scope, Shape, Why
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
@@ -111,17 +111,6 @@ class Tombstone:
     gone_at: float
 
 
-@dataclass(frozen=True, slots=True)
-class Quota:
-    """Caps on what is kept; the oldest results go first. None means no cap. Sizes in bytes of
-    content; a payload that several results share counts once for each of them."""
-
-    session_results: int | None = None
-    session_bytes: int | None = None
-    tenant_results: int | None = None
-    tenant_bytes: int | None = None
-
-
 # --- index --------------------------------------------------------------------------------------
 
 
@@ -144,8 +133,8 @@ class Inserted:
     """What `Insert` did.
 
     `result` is the row as it stands now: the given one, or the one that the same call and content
-    made before (`created` False). `first` is False where the session already held the very same
-    content. `adopted` says whether the index took the given payload; where it kept another one of
+    made before (`created` False). Its `same_as` is "" where the session held no such content
+    before. `adopted` says whether the index took the given payload; where it kept another one of
     the same digest, the caller deletes the object that it had uploaded.
     """
 

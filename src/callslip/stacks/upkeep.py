@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from callslip import limits
 from callslip.errors import PayloadDamaged, StoreUnavailable
-from callslip.handle import Scope
+from callslip.handle import Quota, Scope
 from callslip.stacks.ops import (
     DeleteObjects,
     Flow,
@@ -22,7 +22,6 @@ from callslip.stacks.ops import (
     Payload,
     Payloads,
     PutObject,
-    Quota,
     ReadObject,
     Remove,
     Repair,
@@ -96,7 +95,14 @@ def remove(op: Remove) -> Flow[int]:
     Once the rows are gone the removal holds: objects that cannot be deleted now are on the garbage
     list, and the next sweep deletes them.
     """
-    removed = yield from do(op)
+    removed = 0
+    if op.user is None and op.session is None and not op.tombstones:
+        # A whole tenant goes session by session: one transaction would keep others waiting.
+        while found := (yield from do(Sessions(_BATCH, tenant=op.tenant))):
+            for scope, _, _ in found:
+                part = replace(op, user=scope.user, session=scope.session)
+                removed += yield from do(part)
+    removed += yield from do(op)
     try:
         yield from drain()
     except StoreUnavailable:

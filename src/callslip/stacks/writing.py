@@ -11,7 +11,7 @@ from typing import Protocol
 
 from callslip import limits
 from callslip.errors import PayloadDamaged, StoreUnavailable
-from callslip.handle import Scope, Shape, Source
+from callslip.handle import Quota, Scope, Shape, Source
 from callslip.stacks import content
 from callslip.stacks.layout import KEY_SUFFIX
 from callslip.stacks.ops import (
@@ -22,7 +22,6 @@ from callslip.stacks.ops import (
     Inserted,
     Payload,
     PutObject,
-    Quota,
     ReadObject,
     Result,
     do,

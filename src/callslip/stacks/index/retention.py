@@ -11,7 +11,8 @@ from callslip.limits import TOMBSTONE_SECONDS
 from callslip.stacks.index import sessions
 from callslip.stacks.index.rows import to_blob
 from callslip.stacks.index.sessions import Session
-from callslip.stacks.ops import Quota, Remove, Sweep
+from callslip.handle import Quota
+from callslip.stacks.ops import Remove, Sweep
 
 _END = 2**62
 _BATCH = 20
