@@ -74,7 +74,10 @@ def csv_profile(raw: bytes, top: str = "") -> tuple[Profiler, str] | None:
     delimiter = max(",\t;", key=first.count)
     if not first.count(delimiter):
         return None
-    rows = list(csv.reader(io.StringIO(text), delimiter=delimiter))
+    try:
+        rows = list(csv.reader(io.StringIO(text), delimiter=delimiter))
+    except csv.Error:
+        return None
     if len(rows) < 3 or len({len(row) for row in rows}) > 1:
         return None
     profiler = Profiler("csv", rows[0], delimiter, top)

@@ -133,7 +133,7 @@ class Profiler:
         exact_bytes: int = EXACT_BYTES,
     ) -> None:
         self._format: Format = format
-        self._fields = tuple(fields)
+        self._fields = _unique(fields)
         self._delimiter = delimiter
         self._top = top
         self._exact_bytes = exact_bytes
@@ -348,6 +348,17 @@ class Profiler:
                 row_of(n, row) for (n, _), row in zip(raws, read, strict=True) if row is not None
             )
         return tuple(row for n, raw in raws if (row := exact_row(n, raw)) is not None)
+
+
+def _unique(names: Sequence[str]) -> tuple[str, ...]:
+    """Names of columns, of which two may not be the same: the second `x` is `x_2`."""
+    seen: dict[str, None] = {}
+    for name in names:
+        free, number = name, 2
+        while free in seen:
+            free, number = f"{name}_{number}", number + 1
+        seen[free] = None
+    return tuple(seen)
 
 
 def _separator(field: str, records: Sequence[bytes]) -> bytes | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from callslip.window.columns import typed
+from callslip.window.survey.media import media_of_base64
 
 __all__ = ["Row", "csv_rows", "exact_row", "json_rows", "loads", "row_of"]
 
@@ -96,11 +97,12 @@ def _shown(part: bytes) -> str:
 
     if part[:1] in b"[{":
         if len(part) > 4096:
-            return json.dumps(f"… {'a list' if part[:1] == b'[' else 'an object'}, cut")
+            kind = "a list" if part[:1] == b"[" else "an object"
+            return json.dumps(f"… {kind} of {len(part):,} bytes", ensure_ascii=False)
         try:
             part = msgspec.json.format(part, indent=-1)
         except (msgspec.MsgspecError, RecursionError):
-            return json.dumps("…")
+            return json.dumps("…", ensure_ascii=False)
         if len(part) > _CELL:
             value = loads(part)
             many = len(value) if isinstance(value, list | dict) else 0
@@ -111,6 +113,12 @@ def _shown(part: bytes) -> str:
     if len(part) <= _CELL:
         return part.decode("utf-8", "replace")
     if part[:1] == b'"':
+        media = media_of_base64(part[1:4097].decode("ascii", "replace").rstrip('"'), len(part) - 2)
+        if media is not None:
+            what = f"… {media.mime}, {media.size:,} bytes as base64"
+            if media.width:
+                what = f"… {media.mime}, {media.width}x{media.height} pixels, as base64"
+            return json.dumps(what, ensure_ascii=False)
         # Cut a long string before it is read, not inside an escape of it.
         text = _string_head(part)
         return json.dumps(text[: _CELL - 1] + "…", ensure_ascii=False)

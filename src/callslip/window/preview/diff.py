@@ -37,11 +37,11 @@ def render(sample: Sample, shape: Shape, lines: int, chars: int) -> str | None:
     for line in _conflicts(known, room // 2):
         made.append(line)
         room -= len(line) + 1
-    title = "Most changed, with the line where each starts:"
+    title = "Most changed, by the line where each starts first:"
     # The most changed of them, in the order of the diff.
     files = sorted(known.files, key=lambda file: -(file.added + file.removed))
     if len(known.files) == known.count <= max(lines, 1):
-        title = "With the line where each starts:"
+        title = "By the line where each starts:"
     chosen: list[DiffFile] = []
     room -= len(title) + 1
     for file in files[: max(lines, 0)]:

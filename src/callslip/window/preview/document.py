@@ -3,11 +3,12 @@ head and tail of the text that it may hold most of all."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 
 from callslip.handle import Shape
 from callslip.window.envelope import human_size
-from callslip.window.preview import diff, log, outline, runs, text
+from callslip.window.preview import diff, log, outline, rows, runs, text
 from callslip.window.preview.media import described
 from callslip.window.preview.parts import counted, cut, quiet
 from callslip.window.preview.sample import Sample
@@ -16,7 +17,13 @@ from callslip.window.survey import DocumentOutline, Part
 __all__ = ["part_line", "render"]
 
 _NAME = 40
+_TELLING = re.compile(
+    r"(?:exit_?code|return_?code|status|state|code|error|errors|message|success|ok|total|count"
+    r"|next|cursor|is_?error|name|title|truncated|result|id)",
+    re.IGNORECASE,
+)
 _INSIDE: tuple[Callable[[Sample, Shape, int, int], str | None], ...] = (
+    rows.render,
     diff.render,
     outline.render,
     runs.render,
@@ -41,18 +48,23 @@ def render(sample: Sample, shape: Shape, lines: int, chars: int) -> str | None:
         label = f"an outline of JSON, one {root.type}"
     room = chars - len(label) - 1
     has_more = known.text is not None or known.inner is not None
-    made = _listed(known, room * 2 // 5 if has_more else room * 3 // 4, lines)
+    made = [*map(quiet, _listed(known, room * 2 // 5 if has_more else room * 3 // 5, lines))]
     room -= sum(len(line) + 1 for line in made)
+    inside = _around(known, room // (4 if has_more else 2))
+    made += inside
+    room -= sum(len(line) + 1 for line in inside)
     if known.inner is not None:
         where = f"{cut(known.inner_path or 'it', 80)} holds JSON text:"
         inner = [_root_line(known.inner), *_listed(known.inner, room * 3 // 5, lines)]
         inner += _largest(known.inner.largest, room - sum(len(line) + 1 for line in inner) - 90)
-        made += _fitting([where, *inner], room)
+        made += map(quiet, _fitting([where, *inner], room))
     elif known.text is not None:
-        made += _fitting(_text(known, lines, room), room)
+        made += _text(known, lines, room)
     else:
-        made += _largest(known.largest, room)
-    return "\n".join([label, *(quiet(line) for line in made)])
+        said = {part.path for part in known.around}
+        more = [part for part in known.largest if part.path not in said]
+        made += map(quiet, _largest(more, room))
+    return "\n".join([label, *made])
 
 
 def _listed(known: DocumentOutline, room: int, most: int) -> list[str]:
@@ -70,7 +82,7 @@ def _listed(known: DocumentOutline, room: int, most: int) -> list[str]:
     # All keys are named if they fit; a line to themselves is for the largest and for short values.
     names = [cut(part.path or '""', _NAME) for part in parts]
     budget = room - min(sum(len(name) + 2 for name in names) + 24, room // 2)
-    worth = sorted(range(len(parts)), key=lambda i: (-parts[i].size, i))
+    worth = sorted(range(len(parts)), key=lambda i: (not _tells(parts[i]), -parts[i].size, i))
     chosen: set[int] = set()
     for i in worth:
         if len(full[i]) + 1 <= budget and len(chosen) < most:
@@ -79,6 +91,9 @@ def _listed(known: DocumentOutline, room: int, most: int) -> list[str]:
     made = [full[i] for i in sorted(chosen)]
     room -= sum(len(line) + 1 for line in made)
     others = [name for i, name in enumerate(names) if i not in chosen]
+    named = [_named(part) for i, part in enumerate(parts) if i not in chosen]
+    if sum(len(name) + 2 for name in named) + 30 <= room:
+        others = named
     line, left = "also: ", total - len(chosen)
     for at, name in enumerate(others):
         end = f"and {left - at:,} more keys"
@@ -87,6 +102,41 @@ def _listed(known: DocumentOutline, room: int, most: int) -> list[str]:
             break
         line += name + (", " if at + 1 < left else "")
     return [*made, line] if left and len(line) <= room else made
+
+
+def _tells(part: Part) -> bool:
+    """Whether a key is one that a reader looks for first, and its value is short."""
+    return bool(_TELLING.fullmatch(part.path)) and bool(part.value) and part.size <= 80
+
+
+def _named(part: Part) -> str:
+    name = cut(part.path or '""', _NAME)
+    return f"{name}: {part.value}" if part.value and len(part.value) <= 40 else name
+
+
+def _around(known: DocumentOutline, room: int) -> list[str]:
+    """The members of what most of the document is in, short values that tell first."""
+    last = {part.path for part in known.around}
+    # What is shown as text further down needs no line here.
+    text = known.text.path if known.text is not None else known.inner_path or None
+    ranked = sorted(
+        (part for part in known.around if part.path != text and not _opened(part.path, last)),
+        key=lambda part: (not (part.value and part.size <= 80), -part.size),
+    )
+    chosen: list[Part] = []
+    width = max(80, room // 2)
+    for part in ranked:
+        line = cut(part_line(part), width)
+        if len(line) + 1 > room:
+            break
+        room -= len(line) + 1
+        chosen.append(part)
+    kept = [part for part in known.around if part in chosen]
+    return [quiet(cut(part_line(part), width)) for part in kept]
+
+
+def _opened(path: str, others: set[str]) -> bool:
+    return any(other.startswith((f"{path}.", f"{path}[")) for other in others)
 
 
 def _items(known: DocumentOutline, room: int) -> list[str]:
@@ -120,11 +170,14 @@ def _what(part: Part) -> str:
     if part.type == "object":
         if part.count < 0:
             return f"object{size}"
+        if part.value:
+            return part.value
+        few = part.names[:5] if part.each else part.names
         each = f", each {_a(part.each)}" if part.each else ""
-        more = ", …" if part.count > len(part.names) else ""
-        names = ", ".join(cut(name, _NAME) for name in part.names)
-        inside = f" ({names}{more})" if part.names else ""
-        return f"object with {counted(part.count, 'key')}{each}{inside}{size}"
+        more = ", …" if part.count > len(few) else ""
+        names = ", ".join(cut(name, _NAME) or '""' for name in few)
+        inside = f"{':' if each else ''} {names}{more}" if each else f" ({names}{more})"
+        return f"object with {counted(part.count, 'key')}{each}{size}{inside}"
     if part.type == "list":
         if part.count < 0:
             return f"list of many items{size}"
@@ -171,6 +224,8 @@ def _text(known: DocumentOutline, lines: int, room: int) -> list[str]:
     for render in _INSIDE:
         made = render(part.sample, part.shape, lines, room - len(name) - 30)
         if made is not None:
+            # Quiet already, and its notes are ours.
             shown, _, body = made.partition("\n")
-            return [f"{name} as text, {shown}:", *body.rstrip("\n").split("\n")]
+            what = "rows" if part.sample.profile is not None else "text"
+            return [quiet(f"{name} as {what}, {shown}:"), *body.rstrip("\n").split("\n")]
     return []

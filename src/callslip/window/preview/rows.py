@@ -10,9 +10,9 @@ from callslip.window.columns import Field
 from callslip.window.preview.parts import counted, cut, mostly_hollow, quiet
 from callslip.window.preview.sample import Sample
 from callslip.window.profile import Profile, Row
-from callslip.window.survey import DocumentOutline, Part
+from callslip.window.survey import DocumentOutline, Part, step
 
-__all__ = ["field_line", "render", "row_json", "shown_rows"]
+__all__ = ["beside", "field_line", "render", "row_json", "shown_rows"]
 
 _NAME = 40
 _FORMATS = {"json": "JSON array", "ndjson": "NDJSON", "csv": "table"}
@@ -24,6 +24,9 @@ def render(sample: Sample, shape: Shape, lines: int, chars: int) -> str | None:
     if profile is None or not profile.records or not profile.fields:
         return None
     if sample.whole and shape.chars + 60 <= chars and shape.lines <= lines:
+        return None
+    if profile.records < 3 and isinstance(sample.outline, DocumentOutline):
+        # One or two records are no table: what is in them tells more.
         return None
     for rows in (True, False):
         made = _laid_out(profile, sample, shape, lines, chars, rows)
@@ -43,7 +46,7 @@ def _laid_out(
     if not profile.exact:
         head[0] += f" (described from {profile.looked:,} of them)"
     head[0] += ":"
-    rest = _beside(sample, shape)
+    rest = beside(sample, shape)
     if rest:
         head.append(rest)
     head = [cut(line, max(room // 4, 40)) for line in head]
@@ -74,13 +77,14 @@ def _what(profile: Profile, shape: Shape) -> str:
     return f"{_FORMATS[profile.format]} of {total}"
 
 
-def _beside(sample: Sample, shape: Shape) -> str:
+def beside(sample: Sample, shape: Shape) -> str:
     """What stands in the document beside the list that is the rows."""
     outline = sample.outline
     if not shape.table or not isinstance(outline, DocumentOutline):
         return ""
     at = shape.table
-    others = [part for part in outline.parts if not (at == part.path or _inside(at, part.path))]
+    tops = [part for part in outline.parts if not _holds(step("", part.path, False), part, at)]
+    others = [*tops, *(part for part in outline.around if not _holds(part.path, part, at))]
     if not others:
         return ""
     listed = [f"{cut(part.path, _NAME)}: {_brief(part)}" for part in others[:8]]
@@ -88,12 +92,13 @@ def _beside(sample: Sample, shape: Shape) -> str:
     return "beside it: " + "; ".join(listed) + (f"; {more:,} more keys" if more > 0 else "")
 
 
-def _inside(path: str, key: str) -> bool:
-    return path.startswith((f"{key}.", f"{key}["))
+def _holds(path: str, part: Part, table: str) -> bool:
+    """Whether the table is this part, or stands in it."""
+    return any(table == at or table.startswith((f"{at}.", f"{at}[")) for at in (path, part.path))
 
 
 def _brief(part: Part) -> str:
-    if part.value and len(part.value) <= 60:
+    if part.value and len(part.value) <= 64:
         return part.value
     if part.type in ("object", "list"):
         return counted(part.count, "key" if part.type == "object" else "item")
@@ -113,7 +118,9 @@ def _groups(profile: Profile) -> list[tuple[str, Sequence[Row], int]]:
         name = cut(profile.top_field, _NAME)
         groups.append((f"Largest {name} of {total}, by record number:", profile.top, 100))
     else:
-        groups.append((f"First of {total}, by record number:", profile.first, 100))
+        some = len(profile.first) < profile.records
+        title = f"First of {total}, by record number:" if some else "By record number:"
+        groups.append((title, profile.first, 100))
     return groups
 
 
@@ -151,6 +158,7 @@ def _field_lines(profile: Profile, room: int, most: int) -> list[str]:
 def field_line(field: Field) -> str:
     """A field in one line: `status: string, "ok" 4,995, "failed" 5`."""
     kinds = [name for name, _ in field.types]
+    same = field.shortest == field.longest
     what: list[str] = []
     if not kinds:
         what.append("always null")
@@ -175,7 +183,8 @@ def field_line(field: Field) -> str:
         what.append(f"{field.low} to {field.high}")
     elif field.example:
         if field.longest > 80:
-            what.append(f"{field.shortest:,} to {field.longest:,} characters")
+            span = f"{field.longest:,} characters"
+            what.append(span if same else f"{field.shortest:,} to {span}")
         else:
             what.append(f"like {field.example}")
     if field.nulls and kinds:
@@ -190,15 +199,28 @@ def _row_lines(title: str, rows: Sequence[Row], room: int) -> list[str]:
     """The title and as many rows as fit, each on a line of its own that is JSON after its number."""
     made = [cut(title, 120)]
     room -= len(made[0]) + 1
-    each = max(room // min(len(rows), 3) - 1, 0) if rows else 0
+    if not rows:
+        return made
+    each = _width(rows[0], room)
     for row in rows:
-        line = f"{row.number:,}: "
+        line = f"{row.number}: "
         line += row_json(row, min(max(each, 80), room - len(line) - 1))
-        if len(line) + 1 > room or line.endswith(": "):
+        # Rather one less than one of which hardly a field is shown.
+        scant = len(made) > 1 and len(line) < len(made[1]) and len(row.cells) > line.count('":')
+        if len(line) + 1 > room or line.endswith(": ") or (scant and room < len(made[1])):
             break
         made.append(line)
         room -= len(line) + 1
     return made
+
+
+def _width(row: Row, room: int) -> int:
+    """What a row may take: a third of the room, or more where half of its fields need more."""
+    for share in (3, 2, 1):
+        width = room // share - 8
+        if row_json(row, width).count('":') * 2 >= len(row.cells) + row.left:
+            return width
+    return room - 8 if len(row.cells) < 12 else room // 2 - 8
 
 
 def row_json(row: Row, width: int) -> str:
@@ -247,10 +269,10 @@ def shown_rows(profile: Profile, room: int) -> list[str]:
     """Rows to show as JSON objects, in `room` characters with commas: odd, top or first ones."""
     made: list[str] = []
     rows = profile.top or profile.first
-    each = max(room // min(len(rows), 4) - 1, 0) if rows else 0
+    each = max(room // min(len(rows), 3) - 1, 0) if rows else 0
     for row in rows:
         text = quiet(row_json(row, min(each, room)))
-        if not text or len(text) + 1 > room:
+        if not text or len(text) + 1 > room or (made and '"…"' in text and '"…"' not in made[0]):
             break
         made.append(text)
         room -= len(text) + 1

@@ -29,7 +29,8 @@ _GIT = re.compile(rb'diff --git (?:"?a/(?P<old>.+?)"?) "?b/(?P<new>.+?)"?\s*$')
 
 @dataclass(frozen=True, slots=True)
 class DiffFile:
-    """One file: `line` is where it starts in the diff, from 1; `added`, `removed` count lines."""
+    """One file: `line` is where it first starts in the diff, from 1; `added`, `removed` count
+    lines, of all the commits of a log."""
 
     name: str
     line: int
@@ -113,6 +114,7 @@ def diff_of(body: bytes, whole: bool = True) -> DiffOutline | None:
         files.append(_file(header, text, start, len(text), hunks))
     if not files:
         return None
+    files, hunks_in_all = _by_name(files), sum(file.hunks for file in files)
     ranked = sorted(range(len(files)), key=lambda i: -(files[i].added + files[i].removed))
     listed: list[DiffFile] = []
     line, before = 1, 1
@@ -123,8 +125,8 @@ def diff_of(body: bytes, whole: bool = True) -> DiffOutline | None:
     conflicts = _conflicts(text, marks)
     return DiffOutline(
         files=tuple(listed),
-        count=len({file.name for file in files}),
-        hunks=sum(file.hunks for file in files),
+        count=len(files),
+        hunks=hunks_in_all,
         added=sum(file.added for file in files),
         removed=sum(file.removed for file in files),
         commits=commits,
@@ -132,6 +134,25 @@ def diff_of(body: bytes, whole: bool = True) -> DiffOutline | None:
         conflict_count=len(marks) if conflicts else 0,
         whole=whole,
     )
+
+
+def _by_name(files: Sequence[DiffFile]) -> list[DiffFile]:
+    """Each file once, though several commits change it; it starts where it is changed first."""
+    found: dict[str, DiffFile] = {}
+    for file in files:
+        known = found.get(file.name)
+        found[file.name] = (
+            file
+            if known is None
+            else replace(
+                known,
+                hunks=known.hunks + file.hunks,
+                added=known.added + file.added,
+                removed=known.removed + file.removed,
+                what=known.what if known.what == file.what else "",
+            )
+        )
+    return list(found.values())
 
 
 def _names_a_file(text: bytes, at: int, named: bool, hunks: int) -> bool:

@@ -21,7 +21,7 @@ from callslip.window.survey.diff import DiffOutline, diff_of, looks_like_diff
 from callslip.window.survey.markup import MarkupOutline, looks_like, markup_of
 from callslip.window.survey.media import MediaFacts, media_of_base64
 
-__all__ = ["DocumentOutline", "Part", "TextPart", "document_of"]
+__all__ = ["DocumentOutline", "Part", "TextPart", "document_of", "step"]
 
 Type = Literal["object", "list", "string", "number", "boolean", "null"]
 
@@ -32,12 +32,14 @@ _PARTS: Final = 100_000
 
 _KEYS: Final = 200
 _LARGEST: Final = 6
+_AROUND: Final = 30
 _NAMES: Final = 12
 _NAME: Final = 80
 _SHORT: Final = 4096
 _TABLE: Final = 8
 _TEXT_CHARS: Final = 800
 _PLAIN_KEY = re.compile(r"[^\W\d]\w*")
+_JSON = re.compile(r'[\[{][\[{\s]*(?:"|[\]}]|-?\d|true|false|null)')
 _BASE64 = re.compile(rb'"(?:data:[\w/+.-]{1,80};base64,)?[A-Za-z0-9+/_-]{200,}')
 
 
@@ -77,10 +79,13 @@ class TextPart:
 class DocumentOutline:
     """`root` is the whole; `parts` are its first 200 members, in order, their paths being their
     keys; `largest` the biggest parts further down. `text` is the string that makes up most of the
-    document, if one does; `inner` the outline of the JSON in it instead, found at `inner_path`."""
+    document, if one does; `inner` the outline of the JSON in it instead, found at `inner_path`.
+    `around` are the members of the objects that most of the document is in, one inside the other:
+    `{"result": {"items": […], "next": 7}}` has `result.items` and `result.next` there."""
 
     root: Part
     parts: tuple[Part, ...] = ()
+    around: tuple[Part, ...] = ()
     largest: tuple[Part, ...] = ()
     text: TextPart | None = None
     inner_path: str = ""
@@ -144,17 +149,35 @@ class _Walk:
                 continue
             for name, part in _biggest(inside, 16):
                 order += 1
-                below = _step(path, name, is_list)
+                below = step(path, name, is_list)
                 if part[:1] in b"[{":
                     heappush(heap, (-len(part), order, below, part, None))
                 elif part[:1] == b'"' and len(part) > longest[0]:
                     longest = (len(part), below, part)
                 known.append((len(part), below, part))
-        outline = DocumentOutline(root, tuple(parts), self._largest(known, shares))
+        around = self._around(members or [], body)
+        outline = DocumentOutline(root, tuple(parts), around, self._largest(known, shares))
         size, path, raw = longest
         if size >= _TEXT_CHARS and size * 5 >= len(body) * 2:
             return _with_text(outline, path, raw, nested)
         return outline
+
+    def _around(self, members: list[tuple[str, bytes]], body: bytes) -> tuple[Part, ...]:
+        found: list[Part] = []
+        path, size, is_list = "", len(body), body[:1] == b"["
+        for _ in range(4):
+            name, raw = max(members, key=lambda one: len(one[1]), default=("", b""))
+            if len(raw) * 10 < size * 6 or raw[:1] not in (b"{", b"["):
+                break
+            path, size = step(path, name, is_list), len(raw)
+            is_list = raw[:1] == b"["
+            inside = self._open(raw)
+            if inside is None or (is_list and len(inside) > _TABLE):
+                break
+            members = inside
+            if not is_list and len(members) <= _AROUND:
+                found += [self._describe(step(path, key, False), raw, None) for key, raw in members]
+        return tuple(found)
 
     def _open(self, raw: bytes) -> list[tuple[str, bytes]] | None:
         """The members of an object or list, by key or place; None if it is none or has too many."""
@@ -197,7 +220,7 @@ class _Walk:
                 return part
             names = tuple(name[:_NAME] for name, _ in inside[:_NAMES])
             each = _kind_of_each([part for _, part in inside]) if len(inside) > _TABLE else ""
-            return replace(part, count=len(inside), names=names, each=each)
+            return replace(part, count=len(inside), names=names, each=each, value=_small(raw))
         if first == b"[":
             part = Part(path, "list", len(raw), -1)
             if inside is None:
@@ -208,13 +231,22 @@ class _Walk:
                 return replace(part, count=count, each="number" if flat else "")
             each = _kind_of_each([part for _, part in inside])
             names = _fields([raw for _, raw in inside[:20]]) if each == "object" else ()
-            value = raw.decode("utf-8", "replace") if len(raw) <= 60 and b"\n" not in raw else ""
-            return replace(part, count=len(inside), names=names, each=each, value=value)
+            return replace(part, count=len(inside), names=names, each=each, value=_small(raw))
         if first == b'"':
             return _string(path, raw)
         kind: Type = "null" if first == b"n" else "boolean" if first in b"tf" else "number"
         text = raw.decode("utf-8", "replace")
         return Part(path, kind, len(raw), value=text if len(text) <= 60 else text[:59] + "…")
+
+
+def _small(raw: bytes) -> str:
+    """A small object or list as it is, on one line."""
+    import msgspec
+
+    if len(raw) > 200:
+        return ""
+    text = msgspec.json.format(raw, indent=-1).decode("utf-8", "replace")
+    return text if len(text) <= 64 else ""
 
 
 def _string(path: str, raw: bytes) -> Part:
@@ -223,7 +255,7 @@ def _string(path: str, raw: bytes) -> Part:
         if media is not None:
             return Part(path, "string", len(raw), len(raw) - 2, media=media)
     text = _text(raw)
-    part = Part(path, "string", len(raw), len(text), lines=text.count("\n") + 1)
+    part = Part(path, "string", len(raw), len(text), lines=_lines(text))
     if len(text) <= 200 or len(text) > 4 and text[:1] not in "[{<":
         return replace(part, value=literal(text[:61]))
     return replace(part, value=literal(text[:61]), holds=_holds(text))
@@ -231,7 +263,7 @@ def _string(path: str, raw: bytes) -> Part:
 
 def _holds(text: str) -> str:
     start = text[:1000].lstrip()
-    if start[:1] in ("[", "{") and re.match(r'[\[{]\s*(?:["\[{}\]\d-]|true|false|null)', start):
+    if text[-100:].rstrip()[-1:] in ("]", "}") and _JSON.match(start):
         return "JSON"
     if looks_like(text[:4000].encode("utf-8", "replace")) == "text/html":
         return "HTML"
@@ -257,6 +289,9 @@ def _with_text(outline: DocumentOutline, path: str, raw: bytes, nested: bool) ->
     body = text.encode("utf-8", "surrogatepass")
     if nested and bare[:1] in ("[", "{"):
         inner = document_of(body, nested=False)
+        rows = _rows(body, text) if inner is not None and inner.root.each == "object" else None
+        if rows is not None:
+            return replace(outline, text=replace(rows, path=path))
         if inner is not None:
             return replace(outline, inner=inner, inner_path=path)
     sampler = Sampler("str")
@@ -271,9 +306,30 @@ def _with_text(outline: DocumentOutline, path: str, raw: bytes, nested: bool) ->
         mime, found = markup, markup_of(body, markup)
     if found is not None:
         sample = replace(sample, outline=found)
-    lines = text.count("\n") + (not text.endswith("\n"))
-    shape = Shape("text", mime, size=len(body), chars=len(text), lines=lines)
+    shape = Shape("text", mime, size=len(body), chars=len(text), lines=_lines(text))
     return replace(outline, text=TextPart(path, sample, shape))
+
+
+def _rows(body: bytes, text: str) -> TextPart | None:
+    """A text that is a JSON array of objects, as rows."""
+    import msgspec
+
+    from callslip.window.profile import Profiler
+
+    if _many(body):
+        return None
+    records = list(map(bytes, msgspec.json.decode(body, type=list[msgspec.Raw])))
+    if len(records) < 3:
+        return None
+    profiler = Profiler()
+    profiler.add(records)
+    sample = Sample(whole=False, profile=profiler.finish())
+    shape = Shape("rows", "application/json", len(body), len(text), _lines(text))
+    return TextPart("", sample, shape)
+
+
+def _lines(text: str) -> int:
+    return text.count("\n") + (text != "" and not text.endswith("\n"))
 
 
 def _biggest(members: list[tuple[str, bytes]], most: int) -> list[tuple[str, bytes]]:
@@ -330,7 +386,7 @@ def _fields(parts: list[bytes]) -> tuple[str, ...]:
     return tuple(name[:_NAME] for name in list(names)[:_NAMES])
 
 
-def _step(path: str, name: str, is_list: bool) -> str:
+def step(path: str, name: str, is_list: bool) -> str:
     """The path of a part: `info.version`, `items[3].name`, `files["a b"].size`."""
     if is_list:
         return f"{path}[{name}]"
