@@ -8,6 +8,7 @@ What may live here: the sample, the previews of it and what they share. Pure: no
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from callslip.handle import Shape
@@ -18,6 +19,7 @@ from callslip.window.preview.sample import Line, Sample, Sampler
 
 __all__ = ["Line", "Sample", "Sampler", "own", "preview"]
 
+_COUNT = re.compile(r"[\d,]*\d")
 _CHOICES: tuple[Callable[[Sample, Shape, int, int], str | None], ...] = (
     media.render,
     rows.render,
@@ -53,7 +55,17 @@ def own(made: str, chars: int = PREVIEW_CHARS) -> str:
 def _guarded(made: str) -> str:
     label, line, body = made.partition("\n")
     short = without_base64(body)
-    if short != body and label.startswith("all "):
+    if short == body:
+        return made
+    if label.startswith("all "):
         # No longer all of it, then.
         label = f"{label.removeprefix('all ')}, long words cut"
+    elif label.endswith(" characters"):
+        label = _COUNT.sub(
+            lambda found: f"{_number(found[0]) - len(body) + len(short):,}", label, 1
+        )
     return label + line + short
+
+
+def _number(text: str) -> int:
+    return int(text.replace(",", ""))

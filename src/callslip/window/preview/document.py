@@ -54,7 +54,7 @@ def render(sample: Sample, shape: Shape, lines: int, chars: int) -> str | None:
     made += inside
     room -= sum(len(line) + 1 for line in inside)
     if known.inner is not None:
-        where = f"{cut(known.inner_path or 'it', 80)} holds JSON text:"
+        where = f"{_path(known.inner_path) or 'it'} holds JSON text:"
         inner = [_root_line(known.inner), *_listed(known.inner, room * 3 // 5, lines)]
         inner += _largest(known.inner.largest, room - sum(len(line) + 1 for line in inner) - 90)
         made += map(quiet, _fitting([where, *inner], room))
@@ -160,7 +160,12 @@ def _root_line(known: DocumentOutline) -> str:
 
 def part_line(part: Part) -> str:
     """A part in one line: `items: list of 300 objects (term, definition), 51.2KB`."""
-    return f"{cut(part.path or 'the whole', 80)}: {_what(part)}"
+    return f"{_path(part.path) or 'the whole'}: {_what(part)}"
+
+
+def _path(path: str) -> str:
+    """A path, a long one by its beginning and its end."""
+    return path if len(path) <= 80 else f"{path[:40]}…{path[-39:]}"
 
 
 def _what(part: Part) -> str:
@@ -220,7 +225,7 @@ def _text(known: DocumentOutline, lines: int, room: int) -> list[str]:
     part = known.text
     if part is None:
         return []
-    name = cut(part.path or "it", 80)
+    name = _path(part.path) or "it"
     for render in _INSIDE:
         made = render(part.sample, part.shape, lines, room - len(name) - 30)
         if made is not None:

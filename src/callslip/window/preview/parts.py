@@ -6,6 +6,7 @@ import re
 
 from callslip.handle import Shape
 from callslip.window.inert import inert, shown
+from callslip.window.survey.media import media_of_base64
 
 __all__ = [
     "BASE64_CHARS",
@@ -124,6 +125,13 @@ def without_base64(text: str) -> str:
 
 def _shortened(found: re.Match[str]) -> str:
     run = found[0]
+    media = media_of_base64(run.rstrip("="))
+    if media is not None:
+        pixels = f" {media.width}x{media.height} pixels" if media.width else ""
+        told = f"[{media.mime}{pixels}]"
+        if len(told) <= _BASE64_HEAD:
+            # What it is says more than how it begins.
+            return f"{told}[…{len(run):,} characters…]"
     return f"{run[:_BASE64_HEAD]}[…{len(run) - _BASE64_HEAD:,} characters…]"
 
 

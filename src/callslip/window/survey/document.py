@@ -12,21 +12,23 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from callslip.handle import Shape
 from callslip.window.columns import literal
-from callslip.window.preview.sample import Sample, Sampler
 from callslip.window.survey.diff import DiffOutline, diff_of, looks_like_diff
 from callslip.window.survey.markup import MarkupOutline, looks_like, markup_of
 from callslip.window.survey.media import MediaFacts, media_of_base64
+
+if TYPE_CHECKING:
+    from callslip.window.preview.sample import Sample
 
 __all__ = ["DocumentOutline", "Part", "TextPart", "document_of", "step"]
 
 Type = Literal["object", "list", "string", "number", "boolean", "null"]
 
-_BUDGET: Final = 22 * 1024 * 1024
-_OPENED: Final = 24
+_BUDGET: Final = 24 * 1024 * 1024
+_OPENED: Final = 120
 _PARTS: Final = 100_000
 """A list or object with more parts than this is not taken apart: that alone would take long."""
 
@@ -112,6 +114,7 @@ class _Walk:
         # One look at each byte is always allowed, whatever the size.
         self._budget = _BUDGET + len(body)
         self._opened = 0
+        self._inside: dict[str, list[tuple[str, bytes]] | None] = {}
 
     def outline(self, nested: bool) -> DocumentOutline:
         body = self._body
@@ -135,11 +138,12 @@ class _Walk:
             if raw[:1] in b"[{" and len(raw) <= _SHORT:
                 inner = self._open(raw)
             parts.append(self._describe(path, raw, inner))
+        around = self._around(members or [], body)
         if members is not None:
             heappush(heap, (-len(body), order, "", body, members))
         while heap and self._opened < _OPENED:
             _, _, path, raw, ready = heappop(heap)
-            inside = ready if ready is not None else self._open(raw)
+            inside = ready or self._inside.get(path) or self._open(raw)
             if inside is None:
                 continue
             is_list = raw[:1] == b"["
@@ -155,7 +159,6 @@ class _Walk:
                 elif part[:1] == b'"' and len(part) > longest[0]:
                     longest = (len(part), below, part)
                 known.append((len(part), below, part))
-        around = self._around(members or [], body)
         outline = DocumentOutline(root, tuple(parts), around, self._largest(known, shares))
         size, path, raw = longest
         if size >= _TEXT_CHARS and size * 5 >= len(body) * 2:
@@ -165,17 +168,18 @@ class _Walk:
     def _around(self, members: list[tuple[str, bytes]], body: bytes) -> tuple[Part, ...]:
         found: list[Part] = []
         path, size, is_list = "", len(body), body[:1] == b"["
-        for _ in range(4):
+        for _ in range(_OPENED):
             name, raw = max(members, key=lambda one: len(one[1]), default=("", b""))
             if len(raw) * 10 < size * 6 or raw[:1] not in (b"{", b"["):
                 break
             path, size = step(path, name, is_list), len(raw)
             is_list = raw[:1] == b"["
-            inside = self._open(raw)
-            if inside is None or (is_list and len(inside) > _TABLE):
+            inside = self._inside[path] = self._open(raw)
+            if inside is None or (is_list and len(inside) > _TABLE) or len(found) >= _AROUND:
                 break
             members = inside
-            if not is_list and len(members) <= _AROUND:
+            # Where it only wraps one thing, that thing is what is told of.
+            if not is_list and 2 <= len(members) <= _AROUND:
                 found += [self._describe(step(path, key, False), raw, None) for key, raw in members]
         return tuple(found)
 
@@ -284,6 +288,8 @@ def _with_text(outline: DocumentOutline, path: str, raw: bytes, nested: bool) ->
     """The outline with what its longest string holds."""
     if _string(path, raw).media is not None:
         return outline
+    from callslip.window.preview.sample import Sampler
+
     text = _text(raw)
     bare = text.strip()
     body = text.encode("utf-8", "surrogatepass")
@@ -314,6 +320,7 @@ def _rows(body: bytes, text: str) -> TextPart | None:
     """A text that is a JSON array of objects, as rows."""
     import msgspec
 
+    from callslip.window.preview.sample import Sample
     from callslip.window.profile import Profiler
 
     if _many(body):
