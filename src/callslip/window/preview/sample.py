@@ -121,7 +121,9 @@ class Sampler:
         self._newlines = 0
         self._rest = b""
         self._first: list[Line] = []
-        self._last: list[Line] = []
+        # The latest stretches with telling lines: (text, from where in it, newlines before it, how
+        # many). Their last lines are looked for once, at the end.
+        self._lately: list[tuple[bytes, int, int, int]] = []
         self._told = 0
         self._late: tuple[bytes, int] | None = None
 
@@ -161,8 +163,9 @@ class Sampler:
         if self._pattern is not None and self._rest:
             self._match(self._rest)
         if self._late is not None:
-            lines, self._newlines = self._late
-            self._last = [*self._last, *self._latest(lines, 0)][-_LAST_LINES:]
+            lines, newlines = self._late
+            self._lately.append((lines, 0, newlines, 0))
+        last = [line for late in self._lately for line in self._latest(*late[:3])][-_LAST_LINES:]
         cut = self._seen > len(self._head)
         tail = bytes(self._tail[-_KEEP_BYTES:])
         head = bytes(self._head)
@@ -174,7 +177,7 @@ class Sampler:
             tail=self._view(tail, cut_start=True),
             whole=whole,
             look=self._look or "plain",
-            telling=tuple(self._first + self._last),
+            telling=tuple(self._first + last),
             told=self._told,
             more=self._late is not None,
         )
@@ -251,10 +254,12 @@ class Sampler:
         found = len(self._pattern.findall(lines, at)) if at < len(lines) else 0
         self._told += found
         if found:
-            self._last = [*self._last, *self._latest(lines, at)][-_LAST_LINES:]
+            self._lately.append((lines, at, self._newlines, found))
+            while sum(late[3] for late in self._lately[1:]) >= _LAST_LINES:
+                del self._lately[0]
         self._newlines += lines.count(b"\n")
 
-    def _latest(self, lines: bytes, after: int) -> list[Line]:
+    def _latest(self, lines: bytes, after: int, newlines: int) -> list[Line]:
         """The last few telling lines after an offset, looked for from the end."""
         reach = 64 * 1024
         while True:
@@ -264,7 +269,7 @@ class Sampler:
                 break
             reach *= 8
         kept: list[Line] = []
-        at, before = 0, self._newlines
+        at, before = 0, newlines
         for match in found[-_LAST_LINES:]:
             line, at, before = self._line(lines, match.start(), at, before)
             kept.append(line)
