@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from callslip.window.columns import literal
+from callslip.window.rowtext import json_rows
 
 __all__ = ["Usual", "Watch", "usual_of"]
 
@@ -35,8 +36,8 @@ _CODE = re.compile(r"(?:.*[_.\- ])?(?:exit_?code|return_?code|rc)", re.IGNORECAS
 _PLAIN: Final = frozenset({str, bool, int, type(None)})
 _VALUE: Final = 40
 _MOST_USUAL: Final = 4
-_COUNTED: Final = 10_000
-_KEPT: Final = 40
+_CHECKED: Final = 2_000
+_KEPT: Final = 6
 
 
 class Usual:
@@ -114,8 +115,8 @@ def _is_bad(name: str, value: Any) -> bool:
 class Watch:
     """Looks for odd records in JSON text, without reading the records that are as usual.
 
-    What is found is a candidate: the same key may stand in a nested object. `kept` are the first
-    and the last few by number, `found` how many; `more` says that it stopped counting there.
+    `kept` are the first few by number, `found` how many there are; `more` says that so many records
+    had to be read that it stopped there.
     """
 
     def __init__(self, usual: Usual, separator: bytes) -> None:
@@ -133,6 +134,8 @@ class Watch:
         key = msgspec.json.encode(usual.field) + separator
         pattern = re.escape(key) + _other_than(words)
         self._pattern: Any = re2.compile(pattern, options)
+        self._usual = usual
+        self._checked = 0
         self.kept: list[tuple[int, bytes]] = []
         self.found = 0
         self.more = False
@@ -150,12 +153,18 @@ class Watch:
             if at == before or match.start() >= ends[at]:
                 continue
             before = at
-            self.found += 1
-            if len(self.kept) < _KEPT:
-                self.kept.append((first + at, block[starts[at] : ends[at]]))
-            if self.found >= _COUNTED:
+            self._checked += 1
+            if self._checked > _CHECKED:
                 self.more = True
                 return
+            # The key may stand in a nested object, so the record itself has to say it.
+            raw = block[starts[at] : ends[at]]
+            row = json_rows([raw])[0]
+            if row is None or not self._usual.is_odd(row):
+                continue
+            self.found += 1
+            if len(self.kept) < _KEPT:
+                self.kept.append((first + at, raw))
 
 
 def _other_than(words: Iterable[bytes]) -> bytes:

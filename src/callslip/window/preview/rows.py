@@ -111,7 +111,7 @@ def _groups(profile: Profile) -> list[tuple[str, Sequence[Row], int]]:
     total = f"{profile.records:,}"
     if profile.odd:
         usual = " or ".join(profile.odd_usual[:3])
-        many = f"{profile.odd_count:,} of {total}" if profile.odd_count >= 0 else "found in part"
+        many = f"{profile.odd_count:,} of {total}" if profile.odd_count >= 0 else "some of them"
         title = f"{cut(profile.odd_field, _NAME)} other than {usual} ({many}):"
         groups.append((title, profile.odd, 50))
     if profile.top:
