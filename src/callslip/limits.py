@@ -28,6 +28,12 @@ REFUSED_CHARS = 4_000
 ERROR_CHARS = 4_000
 """The bounded text of a failed call that a model gets."""
 
+TURN_CHARS = 48_000
+"""What the results of one turn's parallel calls may take together: three full pages."""
+
+HARD_CAP_CHARS = 250_000
+"""No text of a tool's result that an adapter passes on is longer; providers refuse from 256,000."""
+
 HITS_DEFAULT = 8
 HITS_CAP = 100
 HIT_CHARS = 160

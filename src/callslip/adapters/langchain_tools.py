@@ -1,0 +1,104 @@
+"""The read-back tools as LangChain tools, and the line that tells a model of them."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from langchain.agents.middleware import ModelRequest
+from langchain_core.messages import SystemMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import StructuredTool
+from langgraph.prebuilt import ToolRuntime
+
+from callslip.handle import Scope
+from callslip.store import ResultStore
+from callslip.tools import SYSTEM_LINE, Tool
+
+_CONVERSATIONS = 256
+
+
+class ReadBack(StructuredTool):
+    """A read-back tool. Exempt from offloading by being of this class, whatever its name."""
+
+
+class Readers:
+    """The framework-free tools of the conversations that read something lately.
+
+    A tool notices that a call is made twice in a row. A call that is run again under the same id
+    is a replay, after an interrupt or from an older checkpoint: that one is answered.
+    """
+
+    def __init__(self, store: ResultStore) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        self._made: OrderedDict[Scope, tuple[Mapping[str, Tool], str | None]] = OrderedDict()
+
+    def tool(self, scope: Scope, name: str, call_id: str | None = None) -> Tool:
+        """The tool of that name over the results of a scope."""
+        with self._lock:
+            tools, last = self._made.pop(scope, (None, None))
+            if tools is None or (call_id is not None and call_id == last):
+                session = self._store.session(
+                    scope.session or "-", user=scope.user, tenant=scope.tenant
+                )
+                tools = {tool.name: tool for tool in session.tools()}
+            self._made[scope] = tools, call_id
+            while len(self._made) > _CONVERSATIONS:
+                self._made.popitem(last=False)
+        return tools[name]
+
+
+def read_backs(
+    store: ResultStore, whose: Callable[[RunnableConfig, object], Scope]
+) -> list[ReadBack]:
+    """The tools to bind: same names, same schemas, each looking up whose results it may read."""
+    readers = Readers(store)
+
+    def bound(tool: Tool) -> ReadBack:
+        name = tool.name
+
+        def found(runtime: ToolRuntime | None, config: RunnableConfig) -> Tool:
+            if runtime is None:
+                return readers.tool(whose(config, ()), name)
+            return readers.tool(whose(runtime.config, runtime.state), name, runtime.tool_call_id)
+
+        def call(config: RunnableConfig, runtime: ToolRuntime = None, **given: Any) -> str:  # type: ignore[assignment]
+            return str(found(runtime, config).call(**given))
+
+        async def acall(config: RunnableConfig, runtime: ToolRuntime = None, **given: Any) -> str:  # type: ignore[assignment]
+            return str(await found(runtime, config).acall(**given))
+
+        return ReadBack(
+            name=name,
+            description=tool.description,
+            args_schema=tool.parameters,
+            func=call,
+            coroutine=acall,
+        )
+
+    return [bound(tool) for tool in store.session("-").tools()]
+
+
+NAMES = frozenset(tool.name for tool in ResultStore().session("-").tools())
+"""Every name that a read-back tool of ours has."""
+
+
+def told(request: ModelRequest[Any]) -> ModelRequest[Any]:
+    """The request with the one line about stored results at the end of its system prompt.
+
+    Only where a read-back tool is bound, and once, whoever else adds it.
+    """
+    given = request.system_message
+    bound = any(isinstance(tool, ReadBack) for tool in request.tools)
+    if not bound or (given is not None and SYSTEM_LINE in given.text):
+        return request
+    if given is None:
+        return request.override(system_message=SystemMessage(SYSTEM_LINE))
+    if isinstance(given.content, str):
+        content: Any = f"{given.content}\n\n{SYSTEM_LINE}"
+    else:
+        content = [*given.content, {"type": "text", "text": f"\n\n{SYSTEM_LINE}"}]
+    return request.override(system_message=given.model_copy(update={"content": content}))
