@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,9 @@ from callslip.errors import NotRestorable
 from callslip.stacks.content import Content, canonical, is_stream, restore, settle, sniff
 from callslip.stacks.plain import PLAIN_DEPTH, dump, dump_deep, dump_line, is_plain
 from callslip.stacks.records import HEAD_BYTES
+from tests.corpus import FOLDER, corpus_paths, needs_corpus
 
 ROOT = Path(__file__).resolve().parents[2]
-CORPUS = Path(os.environ.get("CALLSLIP_CORPUS", ROOT.parent / "shared" / "corpus"))
 INPUTS = ROOT / "tests" / "cases" / "inputs"
 
 ANY_TEXT = st.text(st.characters(codec=None, categories=None), max_size=12)
@@ -129,10 +128,9 @@ def test_a_value_that_repeats_itself_a_billion_times_is_stored_small() -> None:
     assert again == ["x"]
 
 
+@needs_corpus
 def test_the_corpus_comes_back_byte_for_byte() -> None:
-    files = sorted(path for path in CORPUS.glob("*/*") if path.is_file())
-    assert files, f"no corpus at {CORPUS}: set CALLSLIP_CORPUS to the folder that holds it"
-    for path in files:
+    for path in corpus_paths():
         raw = path.read_bytes()
         content = canonical(raw)
         assert content.body == raw and back(content) == raw
@@ -144,10 +142,9 @@ def test_the_corpus_comes_back_byte_for_byte() -> None:
         assert content.body == raw and back(content) == text
 
 
+@needs_corpus
 def test_every_json_document_of_the_corpus_comes_back_as_a_value() -> None:
-    files = sorted(CORPUS.glob("json/*.json"))
-    assert files, f"no corpus at {CORPUS}: set CALLSLIP_CORPUS to the folder that holds it"
-    for path in files:
+    for path in corpus_paths("json"):
         value = json.loads(path.read_bytes())
         content = canonical(value)
         assert content.form == "json" and same(back(content), value)
@@ -163,6 +160,7 @@ def test_an_unknown_form_is_an_error_that_says_so() -> None:
 # --- what kind it is -----------------------------------------------------------------------------
 
 
+@needs_corpus
 @pytest.mark.parametrize(
     ("name", "kind", "mime"),
     [
@@ -183,7 +181,7 @@ def test_an_unknown_form_is_an_error_that_says_so() -> None:
     ],
 )
 def test_real_outputs_are_recognised(name: str, kind: str, mime: str) -> None:
-    raw = (CORPUS / name).read_bytes()
+    raw = (FOLDER / name).read_bytes()
     content = canonical(raw)
     assert sniff(raw[:HEAD_BYTES], "bytes", "bytes") == (kind, mime)
     assert settle(content.kind, content.mime, raw) == (kind, mime)

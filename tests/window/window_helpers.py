@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 from pathlib import Path
 from types import ModuleType
 
-import pytest
-
 from callslip.handle import Shape, Source
 from callslip.window.preview import Sample, Sampler, preview
+from tests.corpus import corpus_paths
 
 INPUTS = Path(__file__).parents[1] / "cases" / "inputs"
 
@@ -25,11 +23,8 @@ def case_input(name: str) -> ModuleType:
 
 
 def corpus() -> list[Path]:
-    where = os.environ.get("CALLSLIP_CORPUS")
-    root = Path(where) if where else Path(__file__).parents[3] / "shared" / "corpus"
-    if not root.is_dir():
-        pytest.fail(f"no corpus at {root}: set CALLSLIP_CORPUS to its folder")
-    return sorted(path for path in root.rglob("*") if path.is_file() and "binary" not in path.parts)
+    """Every file of the corpus but the binaries; none where there is no corpus."""
+    return [path for path in corpus_paths() if "binary" not in path.parts]
 
 
 def raw_of(text: str | bytes) -> tuple[bytes, Source]:
