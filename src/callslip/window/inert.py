@@ -28,7 +28,7 @@ _TAG = re.compile(
 )
 # The parenthesis is looked for first: a pattern that starts with a fixed character is fast.
 _CALL = re.compile(
-    "\\((?=\\s{0,4}(?:[a-z_]{1,12}\\s{0,2}[=:]\\s{0,2})?[\"'`\u201c\u2018]?\\s{0,4}res_)",
+    "\\((?=\\s{0,4}(?:[a-z_]{1,12}\\s{0,2}[=:]\\s{0,2})?\\\\{0,3}[\"'`\u201c\u2018]?\\s{0,4}res_)",
     re.IGNORECASE,
 )
 _CALLED = re.compile(

@@ -31,7 +31,7 @@ EXACT_BYTES: Final = 2 * 1024 * 1024
 _SAMPLED: Final = 1_000
 _SAMPLED_BYTES: Final = 512 * 1024
 _JUDGED: Final = 500
-_RECORD_BYTES: Final = 64 * 1024
+_RECORD_BYTES: Final = 512 * 1024
 _FIELDS: Final = 200
 _FIRST: Final = 6
 _TOP: Final = 5
@@ -246,7 +246,7 @@ class Profiler:
         held = self._held
         self._first = held[:_FIRST]
         average = max(self._size // max(len(held), 1), 1)
-        self._target = max(50, min(_SAMPLED, _SAMPLED_BYTES // average))
+        self._target = max(8, min(_SAMPLED, _SAMPLED_BYTES // average))
         self._stride = 1
         while len(held) // self._stride > self._target:
             self._stride *= 2

@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 from callslip.handle import Shape
 from callslip.limits import PREVIEW_CHARS, PREVIEW_LINES
+from callslip.window.policy import ends, omission
 from callslip.window.preview import diff, document, log, media, outline, rows, runs, text
 from callslip.window.preview.parts import quiet, without_base64
 from callslip.window.preview.sample import Line, Sample, Sampler
@@ -48,8 +49,17 @@ def preview(
 
 
 def own(made: str, chars: int = PREVIEW_CHARS) -> str:
-    """A preview that a tool brought along, in the same form: under the cap, inert, no label."""
-    return "\n" + without_base64(quiet(made))[: max(chars - 1, 0)]
+    """A text of the caller's as a preview: one that a tool brought along, or a failed call's.
+
+    Inert and under the cap, its two ends where it is longer. No label where all of it is shown.
+    """
+    text = without_base64(quiet(made))
+    longest = len(f"{len(text):,} of {len(text):,} characters\n")
+    head, tail, left = ends(text, max(chars - longest, 0))
+    if not left:
+        return "\n" + head
+    label = f"{len(head) + len(tail):,} of {len(text):,} characters"
+    return f"{label}\n{head}{omission(left)}{tail}"[: max(chars, 0)]
 
 
 def _guarded(made: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from callslip.handle import Shape
-from callslip.window.preview.parts import counted, cut, quiet
+from callslip.window.preview.parts import counted, cut, fits, quiet
 from callslip.window.preview.sample import Sample
 from callslip.window.survey import DiffOutline
 from callslip.window.survey.diff import Conflict, DiffFile, diff_of
@@ -17,7 +17,7 @@ def render(sample: Sample, shape: Shape, lines: int, chars: int) -> str | None:
     """None for what is no diff, or is short enough to be shown as it is."""
     if shape.mime != "text/x-diff":
         return None
-    if sample.whole and shape.chars + 60 <= chars:
+    if fits(sample.whole, shape, lines, chars):
         return None
     known = sample.outline
     if known is None:
@@ -80,6 +80,6 @@ def _conflicts(known: DiffOutline, room: int) -> list[str]:
 
 def _conflict(found: Conflict, width: int) -> str:
     ours, theirs = found.ours or "ours", found.theirs or "theirs"
-    side = max(width // 2 - 40, 20)
+    side = max((width - 40) // 2, 30)
     mine, other = cut(found.mine, side) or "nothing", cut(found.other, side) or "nothing"
     return f"{found.line}: {ours}: {mine} | {theirs}: {other}"

@@ -10,7 +10,7 @@ from callslip.handle import Shape
 from callslip.window.envelope import human_size
 from callslip.window.preview import diff, log, outline, rows, runs, text
 from callslip.window.preview.media import described
-from callslip.window.preview.parts import counted, cut, quiet
+from callslip.window.preview.parts import counted, cut, fits, quiet
 from callslip.window.preview.sample import Sample
 from callslip.window.survey import DocumentOutline, Part
 
@@ -37,7 +37,7 @@ def render(sample: Sample, shape: Shape, lines: int, chars: int) -> str | None:
     known = sample.outline
     if not isinstance(known, DocumentOutline):
         return None
-    if sample.whole and shape.chars + 60 <= chars and shape.lines <= lines:
+    if fits(sample.whole, shape, lines, chars):
         return None
     root = known.root
     if root.type in ("object", "list"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from callslip.handle import Shape
-from callslip.window.preview.parts import counted, cut, quiet
+from callslip.window.preview.parts import counted, cut, fits, quiet
 from callslip.window.preview.sample import Sample
 from callslip.window.survey import MarkupOutline
 from callslip.window.survey.markup import Heading, markup_of
@@ -16,7 +16,7 @@ _TEXT = 90
 
 def render(sample: Sample, shape: Shape, lines: int, chars: int) -> str | None:
     """None for what is neither, has no headings, or is short enough to be shown as it is."""
-    if shape.mime not in _NAMES or (sample.whole and shape.chars + 60 <= chars):
+    if shape.mime not in _NAMES or fits(sample.whole, shape, lines, chars):
         return None
     known = sample.outline
     if known is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from callslip.handle import Shape
+from callslip.limits import TAIL_LINES
 from callslip.window.inert import inert, shown
 from callslip.window.survey.media import media_of_base64
 
@@ -14,6 +15,7 @@ __all__ = [
     "clip",
     "counted",
     "cut",
+    "fits",
     "is_hollow",
     "label",
     "label_all",
@@ -98,6 +100,15 @@ def unit_of(shape: Shape) -> str:
 def quiet(text: str) -> str:
     """Content as it may stand in a preview: valid, and unable to imitate our tags and notes."""
     return inert(shown(text))
+
+
+def fits(whole: bool, shape: Shape, lines: int, chars: int) -> bool:
+    """Whether a content is so short that it is shown as it is, whatever its kind."""
+    if not whole or shape.lines > lines + TAIL_LINES:
+        return False
+    # Lines may be left out, so there must be room for the notes; of one line there is but one.
+    notes = 2 * len(between(shape, "", 0)) + 80 if shape.lines > 1 else 20
+    return shape.chars + notes <= chars
 
 
 def is_hollow(line: str) -> bool:

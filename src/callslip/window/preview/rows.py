@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from callslip.handle import Shape
 from callslip.window.columns import Field
-from callslip.window.preview.parts import counted, cut, mostly_hollow, quiet
+from callslip.window.preview.parts import counted, cut, fits, mostly_hollow, quiet
 from callslip.window.preview.sample import Sample
 from callslip.window.profile import Profile, Row
 from callslip.window.survey import DocumentOutline, Part, step
@@ -23,7 +23,7 @@ def render(sample: Sample, shape: Shape, lines: int, chars: int) -> str | None:
     profile = sample.profile
     if profile is None or not profile.records or not profile.fields:
         return None
-    if sample.whole and shape.chars + 60 <= chars and shape.lines <= lines:
+    if fits(sample.whole, shape, lines, chars):
         return None
     if profile.records < 3 and isinstance(sample.outline, DocumentOutline):
         # One or two records are no table: what is in them tells more.

@@ -9,9 +9,10 @@ What may live here: pure functions of bytes, linear in them. No I/O, no framewor
 from __future__ import annotations
 
 from callslip.window.survey.diff import DiffOutline, diff_of, looks_like_diff
-from callslip.window.survey.document import DocumentOutline, Part, TextPart, document_of, step
+from callslip.window.survey.document import DocumentOutline, Part, TextPart, document_of
 from callslip.window.survey.markup import MarkupOutline, looks_like, markup_of
 from callslip.window.survey.media import MediaFacts, media_of, media_of_base64, mime_of
+from callslip.window.survey.parts import step
 
 __all__ = [
     "DiffOutline",

@@ -24,6 +24,8 @@ _CONFLICT = re.compile(
     r"^[ +-]{0,2}>{7} ?(?P<theirs>[^\n]*)",
     re.MULTILINE | re.DOTALL,
 )
+# What a diff of three puts before a line.
+_SIDE = re.compile(r"^[ +-]{1,2}", re.MULTILINE)
 _GIT = re.compile(rb'diff --git (?:"?a/(?P<old>.+?)"?) "?b/(?P<new>.+?)"?\s*$')
 
 
@@ -222,7 +224,7 @@ def _conflicts(text: bytes, marks: Sequence[int]) -> tuple[Conflict, ...]:
 
 def _differing(mine: str, other: str) -> tuple[str, str]:
     """The first lines in which two sides differ."""
-    left, right = mine.splitlines(), other.splitlines()
+    left, right = _SIDE.sub("", mine).splitlines(), _SIDE.sub("", other).splitlines()
     for at in range(max(len(left), len(right))):
         a = left[at] if at < len(left) else ""
         b = right[at] if at < len(right) else ""

@@ -19,29 +19,38 @@ from callslip.window.columns import literal
 from callslip.window.survey.diff import DiffOutline, diff_of, looks_like_diff
 from callslip.window.survey.markup import MarkupOutline, looks_like, markup_of
 from callslip.window.survey.media import MediaFacts, media_of_base64
+from callslip.window.survey.parts import (
+    NAME_CHARS,
+    NAMES,
+    fields_of,
+    kind_of_each,
+    many,
+    small,
+    step,
+)
 
 if TYPE_CHECKING:
     from callslip.window.preview.sample import Sample
 
-__all__ = ["DocumentOutline", "Part", "TextPart", "document_of", "step"]
+__all__ = ["DocumentOutline", "Part", "TextPart", "document_of"]
 
 Type = Literal["object", "list", "string", "number", "boolean", "null"]
 
 _BUDGET: Final = 24 * 1024 * 1024
 _OPENED: Final = 120
-_PARTS: Final = 100_000
-"""A list or object with more parts than this is not taken apart: that alone would take long."""
 
 _KEYS: Final = 200
 _LARGEST: Final = 6
 _AROUND: Final = 30
-_NAMES: Final = 12
-_NAME: Final = 80
 _SHORT: Final = 4096
 _TABLE: Final = 8
 _TEXT_CHARS: Final = 800
-_PLAIN_KEY = re.compile(r"[^\W\d]\w*")
 _JSON = re.compile(r'[\[{][\[{\s]*(?:"|[\]}]|-?\d|true|false|null)')
+# Half a surrogate pair, which msgspec refuses and JSON allows. As long as what stands in for it.
+_HALF_PAIR = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
+    rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+)
 _BASE64 = re.compile(rb'"(?:data:[\w/+.-]{1,80};base64,)?[A-Za-z0-9+/_-]{200,}')
 
 
@@ -103,7 +112,13 @@ def document_of(body: bytes, *, nested: bool = True) -> DocumentOutline | None:
 
     body = body.removeprefix(b"\xef\xbb\xbf").strip(b" \t\r\n")
     try:
-        return _Walk(body).outline(nested)
+        try:
+            return _Walk(body).outline(nested)
+        except msgspec.DecodeError:
+            whole = _HALF_PAIR.sub(rb"\\ufffd", body)
+            if whole == body:
+                raise
+            return _Walk(whole).outline(nested)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError, ValueError):
         return None
 
@@ -187,7 +202,7 @@ class _Walk:
         """The members of an object or list, by key or place; None if it is none or has too many."""
         import msgspec
 
-        if raw[:1] not in (b"{", b"[") or self._budget < len(raw) or _many(raw):
+        if raw[:1] not in (b"{", b"[") or self._budget < len(raw) or many(raw):
             return None
         if len(raw) > _SHORT:
             self._opened += 1
@@ -222,9 +237,9 @@ class _Walk:
                 inside = self._open(raw)
             if inside is None:
                 return part
-            names = tuple(name[:_NAME] for name, _ in inside[:_NAMES])
-            each = _kind_of_each([part for _, part in inside]) if len(inside) > _TABLE else ""
-            return replace(part, count=len(inside), names=names, each=each, value=_small(raw))
+            names = tuple(name[:NAME_CHARS] for name, _ in inside[:NAMES])
+            each = kind_of_each([part for _, part in inside]) if len(inside) > _TABLE else ""
+            return replace(part, count=len(inside), names=names, each=each, value=small(raw))
         if first == b"[":
             part = Part(path, "list", len(raw), -1)
             if inside is None:
@@ -233,24 +248,14 @@ class _Walk:
                 flat = not any(mark in raw[1:] for mark in (b'"', b"[", b"{"))
                 count = raw.count(b",") + 1 if flat else -1
                 return replace(part, count=count, each="number" if flat else "")
-            each = _kind_of_each([part for _, part in inside])
-            names = _fields([raw for _, raw in inside[:20]]) if each == "object" else ()
-            return replace(part, count=len(inside), names=names, each=each, value=_small(raw))
+            each = kind_of_each([part for _, part in inside])
+            names = fields_of([raw for _, raw in inside[:20]]) if each == "object" else ()
+            return replace(part, count=len(inside), names=names, each=each, value=small(raw))
         if first == b'"':
             return _string(path, raw)
         kind: Type = "null" if first == b"n" else "boolean" if first in b"tf" else "number"
         text = raw.decode("utf-8", "replace")
         return Part(path, kind, len(raw), value=text if len(text) <= 60 else text[:59] + "…")
-
-
-def _small(raw: bytes) -> str:
-    """A small object or list as it is, on one line."""
-    import msgspec
-
-    if len(raw) > 200:
-        return ""
-    text = msgspec.json.format(raw, indent=-1).decode("utf-8", "replace")
-    return text if len(text) <= 64 else ""
 
 
 def _string(path: str, raw: bytes) -> Part:
@@ -323,7 +328,7 @@ def _rows(body: bytes, text: str) -> TextPart | None:
     from callslip.window.preview.sample import Sample
     from callslip.window.profile import Profiler
 
-    if _many(body):
+    if many(body):
         return None
     records = list(map(bytes, msgspec.json.decode(body, type=list[msgspec.Raw])))
     if len(records) < 3:
@@ -344,59 +349,3 @@ def _biggest(members: list[tuple[str, bytes]], most: int) -> list[tuple[str, byt
         return members
     ranked = sorted(range(len(members)), key=lambda i: -len(members[i][1]))[:most]
     return [members[i] for i in sorted(ranked)]
-
-
-def _many(raw: bytes) -> bool:
-    """Whether it may have so many parts that taking it apart alone takes long.
-
-    Judged by its first parts.
-    """
-    if len(raw) <= 2 * _PARTS:
-        return False
-    decode = json.JSONDecoder(parse_int=len, parse_float=len, parse_constant=len).raw_decode
-    text = raw[: 64 * 1024].decode("latin-1")
-    at, parts = 1, 0
-    space = re.compile(r"[\s,:]*")
-    try:
-        while parts < 400:
-            match = space.match(text, at)
-            at = decode(text, match.end() if match else at)[1]
-            parts += 1
-    except (ValueError, RecursionError):
-        pass
-    return parts > 8 and len(raw) // (at // parts + 1) > _PARTS
-
-
-def _kind_of_each(parts: list[bytes]) -> str:
-    firsts = {part[:1] for part in parts[:1000]}
-    kinds = {_KINDS.get(first, "number") for first in firsts}
-    return kinds.pop() if len(kinds) == 1 else ""
-
-
-_KINDS: Final = {
-    b"{": "object",
-    b"[": "list",
-    b'"': "string",
-    b"t": "boolean",
-    b"f": "boolean",
-    b"n": "null",
-}
-
-
-def _fields(parts: list[bytes]) -> tuple[str, ...]:
-    import msgspec
-
-    names: dict[str, None] = {}
-    for part in parts:
-        if len(part) <= 1024 * 1024:
-            names.update(dict.fromkeys(msgspec.json.decode(part, type=dict[str, msgspec.Raw])))
-    return tuple(name[:_NAME] for name in list(names)[:_NAMES])
-
-
-def step(path: str, name: str, is_list: bool) -> str:
-    """The path of a part: `info.version`, `items[3].name`, `files["a b"].size`."""
-    if is_list:
-        return f"{path}[{name}]"
-    if _PLAIN_KEY.fullmatch(name):
-        return f"{path}.{name}" if path else name
-    return f"{path}[{json.dumps(name, ensure_ascii=False)}]"
