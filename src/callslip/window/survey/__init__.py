@@ -35,7 +35,8 @@ def outline_of(body: bytes, mime: str, *, size: int = 0) -> Outline | None:
     """The outline of a content by its media type; None where there is none to have.
 
     `body` is all of it, or its beginning where `size` says that there is more: then a JSON text has
-    none, and a diff or a page says that it was looked at in part. 10 MB take less than 60 ms.
+    none, and a diff or a page says that it was looked at in part. Linear: 10 MB of JSON take less than 60 ms,
+    of a page or a diff less than 100.
     """
     whole = size <= len(body)
     if "json" in mime and "ndjson" not in mime:
