@@ -18,7 +18,7 @@ from callslip.reading.query.table import Source, Table
 from callslip.reading.query.typed import Typed
 from callslip.stacks.ops import Flow
 
-__all__ = ["Asked", "Output", "Plan", "planned"]
+__all__ = ["Asked", "Output", "Plan", "name_of", "over_many", "planned", "shown_sql"]
 
 _NAME_CHARS = 60
 ALIAS = "r"
@@ -153,36 +153,59 @@ def planned(asked: Asked, source: Source, table: Table) -> Flow[Plan]:
     outputs = frozenset(
         [str(node.alias).lower() for node in asked.fields if node.alias]
         + ["count", "n"]
-        + [_name(node).lower() for node in asked.fields]
+        + [name_of(node).lower() for node in asked.fields]
     )
-    trees = [tree for tree in (asked.where, *asked.fields, *asked.group_by) if tree is not None]
+    plain = _plain(asked, names)
+    chosen = asked.fields if plain is None else ()
+    trees = [tree for tree in (asked.where, *chosen, *asked.group_by) if tree is not None]
     yield from names.resolve(trees)
     yield from names.resolve(list(asked.order_by), outputs)
-    yield from table.ensure(source, [])
+    if trees or asked.order_by:
+        yield from table.ensure(source, [])
     compiler = Compiler(names)
     plan = Plan(names, compiler)
     if asked.where is not None:
         plan.condition = compiler.condition(asked.where)
-    if asked.group_by or any(_over_many(node) for node in asked.fields):
+    if asked.group_by or any(over_many(node) for node in asked.fields):
         _grouped(plan, asked)
-    elif asked.fields:
+    elif plain is not None:
+        plan.paths = plain or None
+    else:
         _chosen(plan, asked)
     order = [compiler.order(item, totals=plan.grouped) for item in asked.order_by]
     if not plan.grouped:
-        order.append("t0.n")
+        # Without an order they come as they are stored, and the engine stops at the last one.
+        order += ["t0.n"] if order else []
     elif asked.group_by:
         order += _group_order(plan, bool(order))
     plan.order = f" ORDER BY {', '.join(order)}" if order else ""
     return plan
 
 
-def _over_many(node: Any) -> bool:
+def _plain(asked: Asked, names: Names) -> list[tuple[str, Path]] | None:
+    """Where the fields are that are asked for, if all of them are fields of the first record.
+
+    Their columns are not needed then: a long text is answered from its record.
+    """
+    found: list[tuple[str, Path]] = []
+    for node in asked.fields:
+        steps = written(_bare(node))
+        path = names.known_path(steps[0]) if steps and not asked.group_by else None
+        if path is None:
+            return None
+        found.append((name_of(node), path))
+    return found
+
+
+def over_many(node: Any) -> bool:
+    """Whether a total over many records is in it."""
     from sqlglot import exp
 
     return any(isinstance(part, exp.AggFunc) for part in node.walk())
 
 
-def _name(node: Any) -> str:
+def name_of(node: Any) -> str:
+    """What comes out of it is called: its alias, its field, or itself."""
     if node.alias:
         return str(node.alias)
     steps = written(node)
@@ -204,8 +227,8 @@ def _chosen(plan: Plan, asked: Asked) -> None:
         for node, found in zip(asked.fields, steps, strict=True):
             bound = plan.names.bound(found[0]) if found else None
             if bound is None:
-                raise QueryError(f"There is no field {_name(node)[:40]}.")
-            paths.append((str(node.alias) or _name(_bare(node)), bound.path))
+                raise QueryError(f"There is no field {name_of(node)[:40]}.")
+            paths.append((str(node.alias) or name_of(_bare(node)), bound.path))
         plan.paths = paths
         return
     typed = [(node, plan.compiler.compile(_bare(node))) for node in asked.fields]
@@ -215,17 +238,18 @@ def _chosen(plan: Plan, asked: Asked) -> None:
 def _select(plan: Plan, typed: list[tuple[Any, Typed]]) -> None:
     parts: list[str] = []
     for place, (node, side) in enumerate(typed):
-        name = _name(node)
+        name = name_of(node)
         while any(output.name == name for output in plan.outputs):
             name += "_2"
         plan.outputs.append(Output(name, side.type in ("mixed", "json")))
         plan.compiler.outputs.setdefault(name.lower(), side)
         sql = plan.compiler.sql(side)
-        parts.append(f"{_shown(side, sql)} AS o{place}")
+        parts.append(f"{shown_sql(side, sql)} AS o{place}")
     plan.select = ", ".join(parts)
 
 
-def _shown(side: Typed, sql: str) -> str:
+def shown_sql(side: Typed, sql: str) -> str:
+    """The SQL of what a result shows of it."""
     return f"CAST({sql} AS VARCHAR)" if side.type == "time" else sql
 
 
@@ -247,7 +271,7 @@ def _grouped(plan: Plan, asked: Asked) -> None:
         side = compiler.compile(_bare(node), totals=True)
         if not side.total and not side.is_literal:
             raise QueryError(
-                f"{_name(node)[:40]} is neither grouped by nor a total: use max({_name(node)[:40]}) "
+                f"{name_of(node)[:40]} is neither grouped by nor a total: use max({name_of(node)[:40]}) "
                 "or name it in group_by."
             )
         total = True

@@ -12,7 +12,6 @@ What may live here: values in, buffers out. No engine, no clock.
 from __future__ import annotations
 
 import json
-import math
 import re
 from array import array
 from collections.abc import Sequence
@@ -61,7 +60,7 @@ class Column:
     size: int
     """Bytes of its buffers, variants included."""
     longest: int = 0
-    """Bytes of the longest text: what one value can become in an expression."""
+    """Bytes of text in the largest batch: what an expression has in its hands at once."""
     variants: dict[str, tuple[Kind, list[Buffers]]] = field(default_factory=dict)
     """`number`: the values that are numbers. `text`: those that are text."""
 
@@ -102,22 +101,15 @@ def _weight(buffers: Buffers) -> int:
 
 
 def _settled(values: list[Any]) -> tuple[list[Any], set[type], int]:
-    """Values with None for what is missing or NaN, their types, and how many were there."""
+    """Values with None for what is missing, their types, and how many were there."""
     types = set(map(type, values))
     present = len(values)
     if msgspec.UnsetType in types:
         present -= values.count(msgspec.UNSET)
         values = [None if value is msgspec.UNSET else value for value in values]
         types.discard(msgspec.UnsetType)
-    if float in types and any(map(_is_nan, values)):
-        values = [None if _is_nan(value) else value for value in values]
-        types = set(map(type, values))
     types.discard(type(None))
     return values, types, present
-
-
-def _is_nan(value: object) -> bool:
-    return type(value) is float and math.isnan(value)
 
 
 def _kind(types: set[type], values: list[Any]) -> Kind:
@@ -174,7 +166,9 @@ class Builder:
             self._held.append((kind, None, buffers))
             self.size += _weight(buffers)
         else:
-            self._held.append((kind, _floats(values) if kind == "number" else values, None))
+            if kind == "number" and int in types:
+                values = _floats(values)
+            self._held.append((kind, values, None))
             self.size += 32 * len(values)
 
     def finish(self) -> Column:
@@ -193,7 +187,9 @@ class Builder:
         for own, given, buffers in self._held:
             if buffers is None or own != kind:
                 values = _values(own, given, buffers)
-                buffers = encoded(_floats(values) if kind == "number" else values, kind)
+                if kind == "number" and own != kind:
+                    values = _floats(values)
+                buffers = encoded(values, kind)
             batches.append(buffers)
         return _finished(kind, batches, self._present)
 
@@ -217,8 +213,7 @@ def _finished(kind: Kind, batches: list[Buffers], present: int) -> Column:
         if batch[0] is not None:
             nulls += count - int.from_bytes(batch[0], "little").bit_count()
         if kind in ("text", "json", "mixed"):
-            offsets = batch[1]
-            longest = max(longest, max(map(int.__sub__, offsets[1:], offsets), default=0))
+            longest = max(longest, len(batch[2]))
     if kind == "null":
         nulls = rows
     return Column(kind, batches, present, nulls, sum(map(_weight, batches)), longest)

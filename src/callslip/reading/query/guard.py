@@ -57,7 +57,8 @@ def check_size(text: str) -> None:
             deepest = max(deepest, depth)
         elif char in ")]}":
             depth -= 1
-    if deepest > _NESTED:
+    # Each bracket behind a bracket costs the parser a walk over all of them.
+    if deepest > _NESTED or text.count("[") > _NESTED:
         raise QueryError("This query is nested too deeply; write it flatter.")
 
 

@@ -6,6 +6,7 @@ What may live here: names to columns. Values and conditions are the compiler's.
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from callslip.window.inert import shown
 if TYPE_CHECKING:
     from sqlglot import exp
 
-__all__ = ["Bound", "Names", "named", "written"]
+__all__ = ["Bound", "Names", "named", "spelled", "written"]
 
 _FIELDS_SAID = 30
 _FIELD_CHARS = 40
@@ -155,6 +156,12 @@ class Names:
                 self._known[steps] = None
             else:
                 raise QueryError((yield from self._unknown(steps)))
+
+    def known_path(self, steps: Sequence[str | int]) -> Path | None:
+        """A field of the first record: where it is, without a look at all the others."""
+        (alias,) = self.tables
+        path = self._path(alias, tuple(steps))
+        return path if len(path) == 1 and path[0] in self.tables[alias][0].fields else None
 
     def alias_sql(self, alias: str) -> str:
         """What a table is called in our SQL."""

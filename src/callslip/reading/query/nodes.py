@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any, Final
 
 from callslip.errors import QueryError
-from callslip.reading.query.table import BLOCK_BYTES
 from callslip.reading.query.typed import Typed, literal, number_of, text_of, timed
 
 __all__ = ["Nodes"]
 
 _HELD_BYTES: Final = 128 * 1024 * 1024
 """What the texts that an expression makes may take at once, in one step of the engine."""
+
+_LEAST: Final = 256 * 1024
 
 
 class Nodes:
@@ -87,8 +88,8 @@ class Nodes:
     def hold(self, side: Typed, copies: int) -> None:
         """Count `copies` of a text that an expression makes. Raises QueryError if it is too much.
 
-        The engine works on a block of records at a time, or on one that is larger than a block.
+        The engine works on a batch of records at a time, so no more than its text is there twice.
         """
-        self._held += copies * (max(BLOCK_BYTES // 2, side.longest) if side.longest > 64 else 2**18)
+        self._held += copies * max(side.longest, _LEAST)
         if self._held > _HELD_BYTES:
             raise QueryError("This makes too much text; compare the fields as they are.")

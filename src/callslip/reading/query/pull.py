@@ -14,6 +14,7 @@ import math
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -108,10 +109,9 @@ def _struct(
 
 def _at(found: list[Any], steps: tuple[str, ...]) -> list[Any]:
     if len(steps) == 1:
-        name = steps[0]
-        return [getattr(record, name) for record in found]
+        return list(map(attrgetter(steps[0]), found))
     first, *rest = steps
-    values = [getattr(record, first) for record in found]
+    values = list(map(attrgetter(first), found))
     for name in rest:
         # None and UNSET have no such attribute: an object that is not there has no fields.
         values = [getattr(value, name, msgspec.UNSET) for value in values]
@@ -204,6 +204,8 @@ def _scalar(text: bytes) -> Any:
         return msgspec.json.decode(text)
     except msgspec.MsgspecError:
         value = _loaded(text)
+        if isinstance(value, float) and math.isnan(value):
+            return None
         return _SURROGATES.sub("\ufffd", value) if isinstance(value, str) else value
 
 

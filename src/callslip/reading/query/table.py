@@ -20,7 +20,7 @@ from callslip.stacks.ops import Flow
 __all__ = ["Source", "Table", "Tables"]
 
 _BLOCK_ROWS = 32 * 1024
-BLOCK_BYTES = 4 * 1024 * 1024
+_BLOCK_BYTES = 4 * 1024 * 1024
 """Records that are decoded at once. It bounds how long the interpreter's lock is held (some 6 ms),
 what one step of the engine works on, and how soon it can be interrupted."""
 
@@ -119,7 +119,7 @@ def _blocks(source: Source) -> Iterator[Flow[list[bytes]]]:
         nonlocal done
         records: list[bytes] = []
         size = 0
-        while len(records) < _BLOCK_ROWS and size < BLOCK_BYTES:
+        while len(records) < _BLOCK_ROWS and size < _BLOCK_BYTES:
             group = next(groups, None)
             if group is None:
                 done = True

@@ -23,7 +23,7 @@ __all__ = ["TextNodes"]
 _PATTERN_CHARS: Final = 200
 _REPEATS = re.compile(r"\{\s*\d*\s*,?\s*\d*\s*\}")
 _REPEATS_MOST: Final = 50
-_BIG_TEXT: Final = 4 * 1024 * 1024
+_BIG_TEXT: Final = 8 * 1024 * 1024
 
 
 class TextNodes(Nodes):
@@ -49,6 +49,8 @@ class TextNodes(Nodes):
         if not isinstance(pattern.literal, str) or len(pattern.literal) > _PATTERN_CHARS:
             raise QueryError(f"like takes a pattern in quotes of {_PATTERN_CHARS} characters.")
         self.note(value, "like", pattern)
+        if value.longest > _BIG_TEXT and "_" in pattern.literal and "%" in pattern.literal:
+            raise QueryError("_ in a pattern takes too long in texts of this size; use % alone.")
         side = self.text(value, broad=True)
         sql = _like_sql(
             pattern.literal, escape, type(node).__name__ == "ILike", self.sql(side), self.bind
