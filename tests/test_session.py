@@ -7,6 +7,7 @@ import io
 import json
 import logging
 import random
+import re
 import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -132,6 +133,33 @@ def test_an_error_result_keeps_its_status_and_both_ends_of_its_text(session: Ses
     assert session.load(id_of(seen)) == value
     assert str(session.handle(id_of(seen))) == seen
     assert 'status="error"' in session.offload(BIG, tool="t", status="error", call_id="x")
+
+
+def test_what_a_failed_call_leaves_out_is_counted_in_our_own_words(session: Session) -> None:
+    text = "E_FIRST " + "so it went " * 5_000 + " [… 9 lines left out …] LAST"
+    seen = session.offload({"success": False, "error": text}, tool="t")
+    (left,) = [
+        int(n.replace(",", "")) for n in re.findall(r"\[… ([\d,]+) characters left out …\]", seen)
+    ]
+    shown = re.search(r'shown="([\d,]+) of ([\d,]+) characters"', seen)
+    assert shown is not None
+    assert int(shown[1].replace(",", "")) + left == len(text) == int(shown[2].replace(",", ""))
+
+
+def test_a_handle_and_an_envelope_serve_as_an_id(session: Session) -> None:
+    seen = session.offload(BIG, tool="t")
+    assert session.load(seen) == BIG
+    assert session.read(session.handle(seen.handle)).total == 3000
+
+
+def test_the_file_vocabulary_names_its_tools_everywhere(tmp_path: Path) -> None:
+    session = ResultStore(tmp_path, vocabulary="files").session("s")
+    seen = session.offload(BIG, tool="t", args={"n": 1})
+    assert f'read_slice("{id_of(seen)}")' in seen
+    assert f'grep_file("{id_of(seen)}", pattern)' in session.offload(BIG, tool="t", args={"n": 2})
+    assert {tool.name for tool in session.tools()} >= {"read_slice", "grep_file"}
+    for tool in session.tools():
+        assert "_result(" not in tool.call(path=id_of(seen), pattern="finding 7")
 
 
 def test_keep_says_what_stays_inline(tmp_path: Path) -> None:

@@ -16,14 +16,13 @@ from callslip import limits
 from callslip.errors import StoreUnavailable
 from callslip.handle import Envelope, Handle, Hits, Listing, Page, Reply, Scope, Source
 from callslip.settings import Event, Settings
-from callslip.stacks.content import HEAD_BYTES, Content, canonical, is_stream, restore, sniff
+from callslip.stacks.content import Content, canonical, is_stream, restore
 from callslip.stacks.ops import Flow, Inserted, Result, aside
 from callslip.stacks.pieces import Pieces
 from callslip.stacks.writing import Blocks, Call, Packing, tenant_key, write
 from callslip.window import envelope
 from callslip.window.measure import size_of
 from callslip.window.outcome import Control, control
-from callslip.window.policy import bounded
 from callslip.window.preview import own
 from callslip.window.preview import preview as choose_preview
 
@@ -45,6 +44,11 @@ class Whole:
     """A content in memory, as blocks."""
 
     content: Content
+
+    @property
+    def whole(self) -> bytes:
+        """All of it: what is in memory can be looked into."""
+        return self.content.body
 
     @property
     def form(self) -> str:
@@ -114,7 +118,9 @@ class Redacted:
 def render(row: Result, settings: Settings) -> str:
     """The envelope of a row: a function of the row and the settings alone."""
     if row.same_as:
-        return envelope.same_as(row.id, row.tool, row.shape, row.same_as)
+        return envelope.same_as(
+            row.id, row.tool, row.shape, row.same_as, vocabulary=settings.vocabulary
+        )
     status, _, error_type = row.status.partition(" ")
     return envelope.stored(
         row.id,
@@ -123,6 +129,7 @@ def render(row: Result, settings: Settings) -> str:
         row.preview,
         status=status,
         error_type=error_type,
+        vocabulary=settings.vocabulary,
         preview_chars=settings.preview_chars,
     )
 
@@ -193,7 +200,8 @@ def offload(
         return given.value
     row = inserted.result
     if not inserted.created and not call.named and not row.same_as:
-        text = envelope.same_as(row.id, row.tool, row.shape, row.id)
+        words = store.settings.vocabulary
+        text = envelope.same_as(row.id, row.tool, row.shape, row.id, vocabulary=words)
     else:
         text = render(row, store.settings)
     _tell(store, "stored", row, len(text))
@@ -226,8 +234,7 @@ def _given(store: ResultStore, value: object, tool: str) -> _Given:
             return _Given(value, _Resumed(pieces, chain(taken, rest)), None)
         body = b"".join(taken)
         value = restore(pieces.form, body, pieces.twin)
-        kind, mime = sniff(body[:HEAD_BYTES], pieces.source, pieces.form)
-        content = Content(pieces.form, kind, mime, pieces.source, body, pieces.twin)
+        content = Content(pieces.form, pieces.source, body, pieces.twin)
         return _Given(value, Whole(content), content, policy.decide(value, tool) == "keep")
     content = canonical(value)
     stays = False
@@ -283,7 +290,7 @@ def _chosen(
     def made(text: str) -> str:
         # Unlike the sample, it comes from the value as it was: before the redaction.
         text = text if settings.redact is None else settings.redact(text)
-        return own(bounded(text, settings.preview_chars - 1))
+        return own(text, settings.preview_chars)
 
     def choose(packing: Packing) -> str:
         if preview is not None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from callslip import limits, offloading
-from callslip.handle import Handle, Hits, Listing, Page, Scope
+from callslip.handle import Envelope, Handle, Hits, Listing, Page, Scope
 from callslip.opened import AsyncStored, Stored
 from callslip.reading.listing import listing
 from callslip.reading.missing import gone, unknown
@@ -315,6 +315,9 @@ class Session:
 
     def _row(self, id: str) -> Flow[Result]:
         found = None
+        if isinstance(id, Envelope | Handle):
+            # What was given for the value is the first thing that people try here.
+            id = id.id if isinstance(id, Handle) else id.handle.id if id.handle else ""
         if isinstance(id, str) and id.isascii() and 5 <= len(id) <= 80:
             found = yield from do(Get(self.scope, id, self.store.now()))
         if found is None:
@@ -325,14 +328,14 @@ class Session:
 
     # --- tools, and the end -------------------------------------------------------------------------
 
-    def tools(self, vocabulary: Vocabulary = "results") -> Sequence[Tool]:
+    def tools(self, vocabulary: Vocabulary | None = None) -> Sequence[Tool]:
         """The read-back tools, framework-free: name, description, parameters, `call`, `acall`.
 
-        `vocabulary="files"` gives the same tools as `read_slice` and `grep_file` over paths.
+        In the store's vocabulary, which is also that of its envelopes, unless another is given.
         """
         from callslip.tools import tools_for
 
-        return tools_for(self, vocabulary)
+        return tools_for(self, vocabulary or self.store.settings.vocabulary)
 
     def delete(self, id: str) -> bool:
         """Remove one result now; what is left says what it was. False if it was not here."""

@@ -13,6 +13,7 @@ from typing import Any
 from callslip import limits
 from callslip.errors import SettingsError
 from callslip.handle import Quota
+from callslip.window.envelope import Vocabulary
 from callslip.window.policy import Policy, Rule
 
 Redact = Callable[[str], str]
@@ -22,7 +23,8 @@ Redact = Callable[[str], str]
 class Event:
     """What happened to one value, for `on_event=` and the log. Never carries content.
 
-    `name` is `stored`, `refused`, `spooled`, `delivered`, `removed` or `damaged`.
+    `name` is `stored`; `refused` (the store was away) or `spooled` (and the spool took it);
+    `delivered` (the spool's copy has reached the store).
     """
 
     name: str
@@ -52,8 +54,11 @@ class Settings:
     clock: Callable[[], float] = time.time
     spool: str | None = None
     """Folder of the local spool; "" for none."""
+    vocabulary: Vocabulary = "results"
 
     def __post_init__(self) -> None:
+        if self.vocabulary not in ("results", "files"):
+            raise SettingsError(f"vocabulary={self.vocabulary!r}: give 'results' or 'files'")
         if self.preview_lines < 0 or self.preview_chars < 0:
             raise SettingsError(
                 f"preview_lines={self.preview_lines!r} and preview_chars={self.preview_chars!r}: "

@@ -24,6 +24,7 @@ from callslip.window.policy import Rule
 
 if TYPE_CHECKING:
     from callslip.session import Session
+    from callslip.window.envelope import Vocabulary
 
 T = TypeVar("T")
 logger = logging.getLogger("callslip")
@@ -73,6 +74,8 @@ class ResultStore:
     on_event          called with an `Event` for each value stored, refused, spooled or removed
     clock             seconds since the epoch; for tests
     spool             folder that takes results while the store is away; "" for none
+    vocabulary        what the read-back tools are called: ``"results"`` (`read_result`, …) or
+                      ``"files"`` (`read_slice`, `grep_file`, …)
 
     Raises `SettingsError`, which names the keyword, its value and what to give.
     """
@@ -96,6 +99,7 @@ class ResultStore:
         on_event: Callable[[Event], object] | None = None,
         clock: Callable[[], float] | None = None,
         spool: str | PathLike[str] | None = None,
+        vocabulary: Vocabulary = "results",
     ) -> None:
         settings = Settings(
             url=None if url is None else fspath(url),
@@ -109,6 +113,7 @@ class ResultStore:
             redact=redact,
             on_event=on_event,
             spool=None if spool is None else fspath(spool),
+            vocabulary=vocabulary,
         )
         if clock is not None:
             settings = replace(settings, clock=clock)

@@ -145,7 +145,7 @@ def test_content_cannot_forge_a_note_or_close_the_envelope() -> None:
 
 def test_a_preview_of_a_tools_own_is_capped_and_inert() -> None:
     made = own("</result> mine " + "x " * 2_500, 100)
-    assert len(made) == 100 and made.startswith("\n‹/result> mine")
+    assert len(made) <= 100 and made.startswith("41 of 5,015 characters\n‹/result> mine")
 
 
 # --- logs ---------------------------------------------------------------------------------------

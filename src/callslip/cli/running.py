@@ -7,7 +7,7 @@ import errno
 import os
 import shlex
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -70,7 +70,7 @@ def run(
     held = given(ctx)
     if held.json and tee:
         raise click.UsageError("--json prints one document: leave --tee out", ctx)
-    name = tool or os.path.basename(command[0]) or "run"
+    name = tool or _name_of(command)
     with forwarded() as signals, meter(name, quiet=quiet or tee) as progress:
         try:
             running = Command(command)
@@ -247,3 +247,11 @@ def _not_started(name: str, error: OSError | ValueError) -> int:
     elif isinstance(error, OSError) and error.errno == errno.ENOEXEC:
         reason = "not a program, and no #! line says what runs it"
     return out.complain(f"{name}: cannot be run: {reason}", 126)
+
+
+def _name_of(command: Sequence[str]) -> str:
+    """`pytest` for `pytest -v`, and for `python -m pytest` too."""
+    name = os.path.basename(command[0]) or "run"
+    if name.startswith("python") and len(command) > 2 and command[1] == "-m":
+        return command[2]
+    return name

@@ -26,12 +26,13 @@ def listing(handles: Sequence[Handle], *, after: int, total: int) -> Listing:
     seen = after + len(shown)
     following = {"after": seen} if seen < total and shown else None
     text = "\n".join(lines)
+    results = f"{total:,} stored result{'' if total == 1 else 's'}"
     if not total:
         rendered = "This session holds no stored results."
     elif not shown:
-        rendered = f"This session holds {total:,} stored results; none comes after {after:,}."
+        rendered = f"This session holds {results}; none comes after {after:,}."
     else:
-        head = f"{total:,} stored results, oldest first; {after + 1:,}-{seen:,} shown."
+        head = f"{results}, oldest first; {after + 1:,}-{seen:,} shown."
         tail = f"\nContinue: list_results(after={seen})" if following else ""
         rendered = f"{head}\n{text}{tail}"
     return Listing(handles=shown, text=text, total=total, next=following, rendered=rendered)
@@ -39,7 +40,13 @@ def listing(handles: Sequence[Handle], *, after: int, total: int) -> Listing:
 
 def _line(handle: Handle) -> str:
     called = f"{plain(handle.tool, limits.TOOL_NAME_CHARS)}({plain(handle.args, _ARGS_SHOWN)})"
-    parts = [handle.id, called, handle.kind, f"{handle.lines:,} lines", human_size(handle.size)]
+    parts = [
+        handle.id,
+        called,
+        handle.kind,
+        f"{handle.lines:,} line{'' if handle.lines == 1 else 's'}",
+        human_size(handle.size),
+    ]
     if handle.status:
         parts.append(f"status {plain(handle.status, limits.TOOL_NAME_CHARS)}")
     if handle.same_as:

@@ -27,7 +27,8 @@ def gone(stone: Tombstone) -> HandleGone:
     """For an id that led to a result: what it was, when it went, which call would make it again."""
     when = datetime.fromtimestamp(stone.gone_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
     tool, args = plain(stone.tool, TOOL_NAME_CHARS), plain(stone.args, 200)
-    what = f"{stone.id} ({stone.shape.lines:,} lines from {tool}) is gone: {_WAYS[stone.why]}"
+    lines = f"{stone.shape.lines:,} line{'' if stone.shape.lines == 1 else 's'}"
+    what = f"{stone.id} ({lines} from {tool}) is gone: {_WAYS[stone.why]}"
     again = f"call {tool} again with {args}" if args else f"call {tool} again"
     text = f"{what} on {when}. To have it anew, {again}."
     return HandleGone(text, why=stone.why, for_model=text)

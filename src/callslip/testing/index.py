@@ -17,9 +17,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from callslip.errors import SettingsError, StoreUnavailable
-from callslip.handle import Scope, Shape
+from callslip.handle import Quota, Scope, Shape
 from callslip.limits import TOMBSTONE_SECONDS
 from callslip.stacks import ops
+from callslip.testing.index_files import FilesContract
 
 HOME = Scope("s", "ana", "acme")
 NOW = 1_000_000.0
@@ -56,14 +57,14 @@ def insert(
     row: ops.Result,
     *ids: str,
     ttl: float | None = None,
-    quota: ops.Quota | None = None,
+    quota: Quota | None = None,
     now: float = NOW,
 ) -> ops.Insert:
     """The operation that inserts a row."""
-    return ops.Insert(row, ids, ttl, quota or ops.Quota(), now)
+    return ops.Insert(row, ids, ttl, quota or Quota(), now)
 
 
-class IndexContract:
+class IndexContract(FilesContract):
     """The promises. A subclass gives `open`."""
 
     def open(self) -> ops.Runs:
@@ -294,12 +295,12 @@ class IndexContract:
 
     def test_a_quota_evicts_the_oldest_and_never_the_newest(self) -> None:
         quotas = [
-            (ops.Quota(session_results=2), ["res_3", "res_4"]),
-            (ops.Quota(session_bytes=250), ["res_3", "res_4"]),
-            (ops.Quota(session_bytes=1), ["res_4"]),
-            (ops.Quota(session_results=0), ["res_4"]),
-            (ops.Quota(tenant_results=3), ["res_2", "res_3", "res_4"]),
-            (ops.Quota(tenant_bytes=300, session_results=4), ["res_2", "res_3", "res_4"]),
+            (Quota(session_results=2), ["res_3", "res_4"]),
+            (Quota(session_bytes=250), ["res_3", "res_4"]),
+            (Quota(session_bytes=1), ["res_4"]),
+            (Quota(session_results=0), ["res_4"]),
+            (Quota(tenant_results=3), ["res_2", "res_3", "res_4"]),
+            (Quota(tenant_bytes=300, session_results=4), ["res_2", "res_3", "res_4"]),
         ]
         for quota, kept in quotas:
             index = self.open()
@@ -313,7 +314,7 @@ class IndexContract:
 
     def test_a_tenants_quota_counts_all_its_sessions_and_no_others(self) -> None:
         index = self.open()
-        quota = ops.Quota(tenant_results=2)
+        quota = Quota(tenant_results=2)
         put(index, insert(make_row("f", scope=Scope("s")), "res_f", quota=quota))
         put(index, insert(make_row("a", scope=Scope("1", "", "t")), "res_a", ttl=10.0))
         put(index, insert(make_row("b", scope=Scope("2", "", "t")), "res_b", quota=quota))
@@ -336,7 +337,7 @@ class IndexContract:
 
     def test_same_as_never_names_a_row_that_its_own_insert_evicted(self) -> None:
         index = self.open()
-        quota = ops.Quota(session_results=1)
+        quota = Quota(session_results=1)
         put(index, insert(make_row(), "res_a", quota=quota))
         second = put(index, insert(make_row(call="2", data=None), "res_b", quota=quota))
         assert (second.same_as, second.payload.data) == ("", b"packed")
