@@ -75,7 +75,7 @@ class StoreUnavailable(StoreError):
     """The store is away, full, locked or refused the call; the same call may work later.
 
     `reason` is a few fixed words (`disk full`, `permission denied`, `locked`, `timed out`,
-    `unreachable`, `failed`) that are safe to show to a model.
+    `unreachable`, `over quota`, `failed`) that are safe to show to a model.
     """
 
     def __init__(self, message: str, *, reason: str) -> None:

@@ -194,6 +194,7 @@ class Remove(IndexOp[int]):
 
     `why` `closed` or `deleted` with `tombstones` leaves tombstones; without, no trace remains of
     the rows nor of their sessions. Payloads that nothing refers to any more go to the garbage list.
+    The scratch files of a session go with all of its results.
     A field left None means all of them; `id` needs `session`, `session` and `user` need `tenant`.
     """
 
@@ -208,8 +209,8 @@ class Remove(IndexOp[int]):
 
 @dataclass(frozen=True, slots=True)
 class Sweep(IndexOp[bool]):
-    """Turn up to `rows` results of expired sessions into tombstones, and drop tombstones older than
-    `limits.TOMBSTONE_SECONDS`. True if there is more to do. Stops after `milliseconds`."""
+    """Turn up to `rows` results of expired sessions into tombstones, drop their files and tombstones
+    older than `limits.TOMBSTONE_SECONDS`. True if there is more to do. Stops after `milliseconds`."""
 
     now: float
     rows: int
@@ -232,7 +233,7 @@ class Forget(IndexOp[None]):
 
 @dataclass(frozen=True, slots=True)
 class Payloads(IndexOp["Sequence[tuple[str, Payload, int]]"]):
-    """(tenant, payload, references counted from the rows) of up to `limit` payloads, ordered by
+    """(tenant, payload, references counted from the rows and files) of up to `limit` payloads, ordered by
     (tenant, digest), after the given pair. For gc and verify."""
 
     after: tuple[str, bytes] | None
@@ -265,6 +266,9 @@ class Totals:
     content_bytes: int
     packed_bytes: int
     garbage: int
+    files: int = 0
+    """Versions of scratch files (`callslip.stacks.fileops`)."""
+    file_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,10 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from callslip.handle import Scope, Shape
+from callslip.errors import StoreUnavailable
+from callslip.handle import Quota, Scope, Shape
 from callslip.limits import TOMBSTONE_SECONDS
-from callslip.stacks import ops
+from callslip.stacks import fileops, ops
 from callslip.testing.index_model import Model
 
 _scopes = st.sampled_from(
@@ -34,6 +35,12 @@ _scopes = st.sampled_from(
 )
 _ids = st.sampled_from(["r0", "r1", "r2", "r00", "r01", "r02", "r10", "r12", "res_0_0", "nope"])
 _numbers = st.integers(0, 2)
+_views = st.builds(
+    fileops.View,
+    st.one_of(st.none(), st.integers(0, 9)),
+    st.sampled_from(["", "", "run", "sub\0"]),
+    st.sampled_from(["", "1", "2"]),
+)
 _caps = st.one_of(st.none(), st.integers(0, 4))
 
 
@@ -113,7 +120,7 @@ def index_machine(
                 payload=payload,
             )
             size = None if caps[1] is None else caps[1] * 2
-            quota = ops.Quota(caps[0], size, caps[2], None if caps[3] is None else caps[3] * 3)
+            quota = Quota(caps[0], size, caps[2], None if caps[3] is None else caps[3] * 3)
             # The shorter two collide between calls and contents; the last is this one's own.
             ids = (f"r{content}", f"r{call}{content}"[:3], f"res_{call}_{content}")
             op = ops.Insert(row, ids, ttl, quota, self.now)
@@ -151,7 +158,7 @@ def index_machine(
                 ops.Payload(digest, "str", 1, 1),
             )
             before = self.index.run(ops.Count())
-            assert self.index.run(ops.Insert(row, ("x",), None, ops.Quota(), self.now)) is None
+            assert self.index.run(ops.Insert(row, ("x",), None, Quota(), self.now)) is None
             assert self.index.run(ops.Count()) == before
 
         @rule(scope=_scopes, id=_ids)
@@ -170,6 +177,77 @@ def index_machine(
                 assert found == expected
             else:
                 assert found is None
+
+        @rule(
+            scope=_scopes,
+            path=st.sampled_from(["todo.md", "é\udcff"]),
+            content=_numbers,
+            view=_views,
+            expect=st.one_of(st.none(), st.none(), st.integers(0, 4)),
+            call=st.sampled_from([b"", b"", b"c" * 16]),
+            ttl=st.sampled_from([None, 30.0]),
+            caps=st.one_of(st.just((None,) * 4), st.tuples(_caps, _caps, _caps, _caps)),
+        )
+        def write_file(
+            self,
+            scope: Scope,
+            path: str,
+            content: int,
+            view: fileops.View,
+            expect: int | None,
+            call: bytes,
+            ttl: float | None,
+            caps: tuple[int | None, ...],
+        ) -> None:
+            digest = hashlib.sha256(f"{scope.tenant!r}{content}".encode()).digest()
+            payload = ops.Payload(digest, "str", 10 + content, 5)
+            stored = self.index.run(ops.FindPayload(scope.tenant, digest))
+            if stored is None:
+                self.uploads += 1
+                payload = replace(payload, key=f"k/{self.uploads}")
+            quota = Quota(
+                caps[0],
+                None if caps[1] is None else caps[1] * 3,
+                caps[2],
+                None if caps[3] is None else caps[3] * 4,
+            )
+            shape = Shape(size=content + 1, lines=content)
+            op = fileops.WriteFile(
+                scope, path, shape, payload, view, expect, call, ttl, quota, self.now
+            )
+            expected = self.model.write(op)
+            try:
+                wrote = self.index.run(op)
+            except StoreUnavailable as error:
+                assert (expected, error.reason) == (None, "over quota")
+                return
+            assert wrote is not None
+            assert expected is not None
+            assert wrote.outcome == expected.outcome
+            assert wrote.adopted == (stored is None and wrote.outcome == "written")
+            self._same_file(wrote.file, expected.file)
+            if wrote.adopted and payload.key is not None:
+                self.keys.add(payload.key)
+
+        @rule(scope=_scopes, view=_views)
+        def files(self, scope: Scope, view: fileops.View) -> None:
+            op = fileops.ListFiles(scope, view, self.now)
+            (found, at), (expected, expected_at) = self.index.run(op), self.model.files(op)
+            assert (at, len(found)) == (expected_at, len(expected))
+            for each, other in zip(found, expected, strict=True):
+                self._same_file(each, other)
+                self._same_file(
+                    self.index.run(fileops.ReadFile(scope, each.path, view, self.now)), other
+                )
+            assert self.index.run(fileops.ReadFile(scope, "none", view, self.now)) is None
+
+        @rule(scope=_scopes)
+        def every_view_there_is(self, scope: Scope) -> None:
+            for version in (None, *range(12)):
+                for line, step in (("", ""), ("run", ""), ("run", "1"), ("sub\0", "2")):
+                    self.files(scope, fileops.View(version, line, step))
+            find = fileops.FindWrite(scope, b"c" * 16, self.now)
+            self._same_file(self.index.run(find), self.model.wrote(find))
 
         @rule(scope=_scopes)
         def read_all_there_ever_was(self, scope: Scope) -> None:
@@ -246,10 +324,22 @@ def index_machine(
             assert found.payload.digest == expected.payload.digest
             assert replace(found, payload=expected.payload) == expected
 
+        def _same_file(self, found: fileops.File | None, expected: fileops.File | None) -> None:
+            if found is None or expected is None or expected.payload is None:
+                assert found == expected
+                return
+            assert found.payload is not None
+            assert found.payload.digest == expected.payload.digest
+            assert replace(found, payload=expected.payload) == expected
+
         def _compare(self) -> None:
             referred: dict[tuple[str, bytes], int] = {}
-            for row in self.model.live():
-                place = (row.scope.tenant, row.payload.digest)
+            places = [(row.scope.tenant, row.payload.digest) for row in self.model.live()]
+            for scope, session in self.model.sessions.items():
+                for version in session.versions:
+                    if version.file.payload is not None:
+                        places.append((scope.tenant, version.file.payload.digest))
+            for place in places:
                 referred[place] = referred.get(place, 0) + 1
             found, after = [], None
             while page := self.index.run(ops.Payloads(after, 2)):

@@ -6,12 +6,29 @@ that work later, and must answer readers the same all the while.
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
 from callslip.handle import Scope, Why
 from callslip.limits import TOMBSTONE_SECONDS
-from callslip.stacks import ops
+from callslip.stacks import fileops, ops
 from callslip.stacks.index.rows import touch_after
+
+
+@dataclass(eq=False)
+class ModelVersion:
+    """One version of a scratch file, and the one it went on from."""
+
+    file: fileops.File
+    parent: ModelVersion | None
+    line: str
+    step: str
+    call: bytes
+    branch: object
+
+    def states(self) -> list[ModelVersion]:
+        """This version and all that led to it, the nearest first."""
+        return [self, *(self.parent.states() if self.parent else [])]
 
 
 @dataclass
@@ -23,6 +40,48 @@ class ModelSession:
     closed: bool = False
     rows: list[ops.Result] = field(default_factory=list)
     tombstones: dict[str, tuple[ops.Tombstone, bytes, bytes]] = field(default_factory=dict)
+    versions: list[ModelVersion] = field(default_factory=list)
+    next_file: int = 1
+
+    def view(self, view: fileops.View) -> ModelVersion | None | str:
+        """The version that a view comes to; None before the first, or why there is no such view."""
+        latest = self.versions[-1] if self.versions else None
+        if view.version is None:
+            return latest
+        at: ModelVersion | None = None
+        if view.version:
+            known = [each for each in self.versions if each.file.version == view.version]
+            if not known:
+                return latest if view.line else "no such version"
+            at = known[0]
+        while view.line:
+            after = [
+                each
+                for each in self.versions
+                if each.parent is at
+                and (each.line != view.line or (view.step != "" and each.step == view.step))
+            ]
+            if not after:
+                break
+            at = after[-1]
+        return at
+
+    def file_bytes(self) -> int:
+        return sum(each.file.shape.size for each in self.versions if each.file.payload)
+
+    def old_text(self) -> ModelVersion | None:
+        """The oldest version with a text that a later one of its branch follows."""
+        for n, each in enumerate(self.versions):
+            if each.file.payload and any(
+                (later.branch, later.file.path) == (each.branch, each.file.path)
+                for later in self.versions[n + 1 :]
+            ):
+                return each
+        return None
+
+    def drop_files(self) -> None:
+        self.versions.clear()
+        self.next_file = 1
 
     def bury(self, row: ops.Result, why: Why, at: float) -> None:
         self.rows.remove(row)
@@ -41,6 +100,8 @@ class Model:
         self.sessions: dict[Scope, ModelSession] = {}
         self.order: list[tuple[Scope, str]] = []
         """Rows of all sessions, oldest first."""
+        self.written: list[ModelVersion] = []
+        """Versions of files of all sessions, oldest first."""
 
     def expire(self, now: float) -> None:
         """End what has run out."""
@@ -49,6 +110,7 @@ class Model:
                 continue
             for row in list(session.rows):
                 session.bury(row, "expired", session.active_at + session.ttl)
+            session.drop_files()
             session.closed = True
             self._drop_if_empty(scope)
 
@@ -63,16 +125,14 @@ class Model:
                 self._drop_if_empty(scope)
 
     def _drop_if_empty(self, scope: Scope) -> None:
-        if not self.sessions[scope].rows and not self.sessions[scope].tombstones:
+        session = self.sessions[scope]
+        if not session.rows and not session.tombstones and not session.versions:
             del self.sessions[scope]
 
     def insert(self, op: ops.Insert) -> tuple[ops.Result, bool]:
         """The row as it stands after `Insert`, its payload's place aside; and whether it is new."""
-        self.expire(op.now)
         scope, call, digest = op.result.scope, op.result.call, op.result.payload.digest
-        session = self.sessions.setdefault(scope, ModelSession(op.now, op.ttl))
-        session.active_at = max(session.active_at, op.now)
-        session.ttl, session.closed = op.ttl, False
+        session = self._opened(scope, op.ttl, op.now)
         owners = {row.id: (row.call, row.payload.digest) for row in session.rows}
         owners |= {id: (c, d) for id, (_, c, d) in session.tombstones.items()}
         ids = sorted(op.ids, key=len)
@@ -85,30 +145,101 @@ class Model:
         row = replace(op.result, id=id, same_as="")
         session.rows.append(row)
         self.order = [(s, i) for s, i in self.order if (s, i) != (scope, id)] + [(scope, id)]
-        self._enforce(op, row)
+        self._enforce(op, row, scope)
         for earlier in session.rows:
             if earlier is not row and earlier.payload.digest == digest:
                 session.rows[-1] = row = replace(row, same_as=earlier.id)
                 break
         return row, True
 
-    def _enforce(self, op: ops.Insert, new: ops.Result) -> None:
-        def over(rows: list[ops.Result], results: int | None, size: int | None) -> bool:
-            return (results is not None and len(rows) > results) or (
-                size is not None and sum(row.shape.size for row in rows) > size
-            )
+    def _opened(self, scope: Scope, ttl: float | None, now: float) -> ModelSession:
+        self.expire(now)
+        session = self.sessions.setdefault(scope, ModelSession(now, ttl))
+        session.active_at = max(session.active_at, now)
+        session.ttl, session.closed = ttl, False
+        return session
 
-        quota, session = op.quota, self.sessions[new.scope]
-        while over(session.rows, quota.session_results, quota.session_bytes):
-            if session.rows[0] is new:
-                break
-            session.bury(session.rows[0], "evicted", op.now)
-        while True:
-            rows = self.live(new.scope.tenant)
-            if not over(rows, quota.tenant_results, quota.tenant_bytes) or rows == [new]:
-                break
-            oldest = next(row for row in rows if row is not new)
-            self.sessions[oldest.scope].bury(oldest, "evicted", op.now)
+    def _enforce(
+        self, op: ops.Insert | fileops.WriteFile, new: ops.Result | None, scope: Scope
+    ) -> bool:
+        """Let go what the quota does not allow: oldest results, then old texts of files. Whether
+        it holds then."""
+        quota, holds = op.quota, True
+        own = [self.sessions[scope]]
+        of_tenant = [each for s, each in self.sessions.items() if s.tenant == scope.tenant]
+        for sessions, most, most_bytes in (
+            (own, quota.session_results, quota.session_bytes),
+            (of_tenant, quota.tenant_results, quota.tenant_bytes),
+        ):
+            while True:
+                # A session's rows go in its own order, a tenant's in that of all.
+                rows = own[0].rows if sessions is own else self.live(scope.tenant)
+                size = sum(row.shape.size for row in rows)
+                size += sum(each.file_bytes() for each in sessions)
+                bytes_over = most_bytes is not None and size > most_bytes
+                if not bytes_over and (most is None or len(rows) <= most):
+                    break
+                others = [row for row in rows if row is not new]
+                if others:
+                    self.sessions[others[0].scope].bury(others[0], "evicted", op.now)
+                    continue
+                olds = [old for each in sessions if (old := each.old_text()) is not None]
+                if not bytes_over or not olds:
+                    holds = False
+                    break
+                oldest = min(olds, key=self.written.index)
+                oldest.file = replace(oldest.file, payload=None)
+        return holds
+
+    def write(self, op: fileops.WriteFile) -> fileops.Wrote | None:
+        """What `WriteFile` answers, its payload's place aside; None where a quota refuses it."""
+        before = deepcopy(self.__dict__)
+        session = self._opened(op.scope, op.ttl, op.now)
+        for each in session.versions:
+            if op.call and each.call == op.call:
+                return fileops.Wrote("replayed", each.file)
+        at = session.view(op.view)
+        if isinstance(at, str):
+            at = session.versions[-1] if session.versions else None
+        found = _standing(at).get(op.path)
+        if op.expect is not None and op.expect != (found.version if found else 0):
+            return fileops.Wrote("stale", found)
+        if found and found.payload and found.payload.digest == op.payload.digest:
+            return fileops.Wrote("same", found)
+        file = fileops.File(op.path, session.next_file, op.shape, op.payload, op.now)
+        session.next_file += 1
+        last = at is not None and not any(each.branch is at.branch for each in _after(session, at))
+        version = ModelVersion(
+            file, at, op.view.line, op.view.step, op.call, at.branch if at and last else object()
+        )
+        session.versions.append(version)
+        self.written.append(version)
+        if not self._enforce(op, None, op.scope):
+            self.__dict__ = before
+            return None
+        return fileops.Wrote("written", file)
+
+    def files(self, op: fileops.ListFiles) -> tuple[list[fileops.File], int | None]:
+        """What `ListFiles` answers."""
+        session = self._read(op.scope, op.now)
+        at = (session or ModelSession(0.0, None)).view(op.view)
+        if isinstance(at, str):
+            return [], None
+        standing = _standing(at)
+        return [standing[path] for path in sorted(standing)], at.file.version if at else 0
+
+    def wrote(self, op: fileops.FindWrite) -> fileops.File | None:
+        """What `FindWrite` answers."""
+        session = self._read(op.scope, op.now)
+        found = [each.file for each in session.versions if each.call == op.call] if session else []
+        return found[0] if found and op.call else None
+
+    def _read(self, scope: Scope, now: float) -> ModelSession | None:
+        self.expire(now)
+        session = self.sessions.get(scope)
+        if session is not None:
+            session.touch(now)
+        return session
 
     def live(self, tenant: str | None = None) -> list[ops.Result]:
         """Live rows of a tenant or of all, oldest first."""
@@ -121,11 +252,9 @@ class Model:
 
     def get(self, op: ops.Get) -> ops.Result | ops.Tombstone | None:
         """What `Get` answers."""
-        self.expire(op.now)
-        session = self.sessions.get(op.scope)
+        session = self._read(op.scope, op.now)
         if session is None:
             return None
-        session.touch(op.now)
         for row in session.rows:
             if row.id == op.id:
                 return row
@@ -133,11 +262,9 @@ class Model:
 
     def list(self, op: ops.List) -> tuple[list[ops.Result], int]:
         """What `List` answers."""
-        self.expire(op.now)
-        session = self.sessions.get(op.scope)
+        session = self._read(op.scope, op.now)
         if session is None:
             return [], 0
-        session.touch(op.now)
         return session.rows[op.after : op.after + op.limit], len(session.rows)
 
     def remove(self, op: ops.Remove) -> int:
@@ -153,6 +280,8 @@ class Model:
                 if op.id in (None, row.id):
                     session.bury(row, op.why, op.now)
                     gone += 1
+            if op.id is None:
+                session.drop_files()
             if not op.tombstones:
                 if op.id is None:
                     session.tombstones.clear()
@@ -173,6 +302,10 @@ class Model:
         }
         rows = [row for each in chosen.values() for row in each.rows]
         packed = {(row.scope.tenant, row.payload.digest): row.payload.packed for row in rows}
+        for s, each in chosen.items():
+            for version in each.versions:
+                if (payload := version.file.payload) is not None:
+                    packed[s.tenant, payload.digest] = payload.packed
         return ops.Totals(
             sessions=sum(not each.closed for each in chosen.values()),
             results=len(rows),
@@ -181,4 +314,18 @@ class Model:
             content_bytes=sum(row.shape.size for row in rows),
             packed_bytes=sum(packed.values()),
             garbage=garbage,
+            files=sum(len(each.versions) for each in chosen.values()),
+            file_bytes=sum(each.file_bytes() for each in chosen.values()),
         )
+
+
+def _standing(at: ModelVersion | None) -> dict[str, fileops.File]:
+    """The files of a view by path."""
+    found: dict[str, fileops.File] = {}
+    for each in at.states() if at else []:
+        found.setdefault(each.file.path, each.file)
+    return found
+
+
+def _after(session: ModelSession, at: ModelVersion) -> list[ModelVersion]:
+    return [each for each in session.versions if each.parent is at]

@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from callslip.errors import SettingsError, StoreUnavailable
-from callslip.stacks import ops
+from callslip.stacks import fileops, ops
 from callslip.stacks.index import pool, schema
 from callslip.stacks.index.sqlite import SqliteIndex
 from callslip.testing.index import HOME, NOW, insert, make_row
+from callslip.testing.index_files import make_write
 
 WORKER = Path(__file__).with_name("index_worker.py")
 
@@ -65,14 +66,14 @@ def test_a_migration_is_done_whole_or_not_at_all(
     with pytest.raises(StoreUnavailable):
         SqliteIndex(path).run(ops.Count())
     with sqlite3.connect(path) as db:
-        assert db.execute("PRAGMA user_version").fetchone() == (1,)
+        assert db.execute("PRAGMA user_version").fetchone() == (len(schema.MIGRATIONS) - 1,)
         assert not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'more'").fetchall()
     monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS[:-1], step))
     index = SqliteIndex(path)
     assert stored is not None
     assert index.run(ops.Get(HOME, "res_a", NOW)) == stored.result
     with index._pool.borrow() as db:
-        assert db.execute("PRAGMA user_version").fetchone() == (2,)
+        assert db.execute("PRAGMA user_version").fetchone() == (len(schema.MIGRATIONS),)
 
 
 def test_a_full_disk_loses_nothing_and_passes(tmp_path: Path) -> None:
@@ -224,9 +225,12 @@ def test_repair_names_a_damaged_database(tmp_path: Path) -> None:
 def test_removing_without_tombstones_leaves_no_row_at_all(tmp_path: Path) -> None:
     index = SqliteIndex(tmp_path / "index.db")
     assert index.run(insert(make_row(), "res_a")) is not None
+    assert index.run(make_write("a")) is not None
     index.run(ops.Remove("deleted", NOW, "acme", tombstones=False))
     with index._pool.borrow() as db:
-        for table in ("tenants", "sessions", "results", "payloads", "inline", "tombstones"):
+        for table in (
+            "tenants", "sessions", "results", "payloads", "inline", "tombstones", "files", "branches",
+        ):  # fmt: skip
             assert db.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
 
 
@@ -243,6 +247,12 @@ def test_no_operation_of_a_running_agent_scans_a_table(tmp_path: Path) -> None:
     index.run(ops.Get(HOME, "res_5", NOW + 1))
     index.run(ops.Get(HOME, "res_0", NOW + 1))
     index.run(ops.List(HOME, 1, 2, NOW + 1))
+    for n in range(4):
+        view = fileops.View(n // 2, "run", str(n))
+        assert index.run(make_write(str(n), view=view, call=bytes([n]) * 16)) is not None
+        index.run(fileops.ReadFile(HOME, "todo.md", view, NOW + 1))
+        index.run(fileops.ListFiles(HOME, view, NOW + 1))
+    index.run(fileops.FindWrite(HOME, b"x" * 16, NOW + 1))
     index.run(ops.FindPayload("acme", b"0" * 32))
     index.run(ops.Sessions(5))
     index.run(ops.Sessions(5, tenant="acme"))

@@ -6,12 +6,11 @@ import sqlite3
 import time
 
 from callslip.errors import SettingsError
-from callslip.handle import Why
+from callslip.handle import Quota, Why
 from callslip.limits import TOMBSTONE_SECONDS
-from callslip.stacks.index import sessions
+from callslip.stacks.index import files, sessions
 from callslip.stacks.index.rows import to_blob
 from callslip.stacks.index.sessions import Session
-from callslip.handle import Quota
 from callslip.stacks.ops import Remove, Sweep
 
 _END = 2**62
@@ -45,9 +44,9 @@ def bury(
 
 def bury_expired(db: sqlite3.Connection, session: Session, now: float, limit: int) -> int:
     """Turn up to `limit` rows that have run out into tombstones, and close what is through."""
-    gone = 0
-    if session.dead:
-        gone = bury(db, session.n, 0, session.floor, "expired", session.floor_at, limit)
+    gone = files.drop(db, session.n, limit) if session.files and session.expired(now) else 0
+    if session.dead and gone < limit:
+        gone += bury(db, session.n, 0, session.floor, "expired", session.floor_at, limit - gone)
     if session.expired(now):
         assert session.expires_at is not None
         if gone < limit:
@@ -55,7 +54,8 @@ def bury_expired(db: sqlite3.Connection, session: Session, now: float, limit: in
                 db, session.n, session.floor, _END, "expired", session.expires_at, limit - gone
             )
         db.execute(
-            "UPDATE sessions SET closed = 1, expires_at = NULL WHERE n = ? AND results = 0",
+            "UPDATE sessions SET closed = 1, expires_at = NULL"
+            " WHERE n = ? AND results = 0 AND files = 0",
             (session.n,),
         )
         sessions.settle(db, session.n)
@@ -72,6 +72,7 @@ def remove(db: sqlite3.Connection, op: Remove) -> int:
             gone += _remove_one(db, op, session, to_blob(op.id))
             continue
         gone += session.live(op.now)
+        files.drop(db, session.n)
         if op.tombstones:
             bury_expired(db, session, op.now, _END)
             bury(db, session.n, session.floor, _END, op.why, op.now, _END)
@@ -106,7 +107,7 @@ def _remove_one(db: sqlite3.Connection, op: Remove, session: Session, id: bytes)
         # A session that nothing is left of would be a trace too.
         db.execute(
             "UPDATE sessions SET closed = 1, expires_at = NULL"
-            " WHERE n = ? AND results = 0 AND tombstones = 0",
+            " WHERE n = ? AND results = 0 AND tombstones = 0 AND files = 0",
             (session.n,),
         )
         sessions.settle(db, session.n)
@@ -114,14 +115,15 @@ def _remove_one(db: sqlite3.Connection, op: Remove, session: Session, id: bytes)
 
 
 def enforce(db: sqlite3.Connection, quota: Quota, session: int, seq: int, now: float) -> bool:
-    """Let the oldest rows go until the quota holds; never the row `seq` of this session."""
-    evicted = False
+    """Let the oldest rows go until the quota holds; never the row `seq` of this session. Then the
+    texts of old versions of files. Answers whether it holds."""
+    holds = True
     if quota.session_results is not None or quota.session_bytes is not None:
         while True:
             own = sessions.load(db, session)
             if not _over(
                 own.results - own.dead,
-                own.content_bytes - own.dead_bytes,
+                _size(own),
                 quota.session_results,
                 quota.session_bytes,
             ):
@@ -132,14 +134,18 @@ def enforce(db: sqlite3.Connection, quota: Quota, session: int, seq: int, now: f
                 (session, own.floor, seq),
             ).fetchone()
             if oldest is None:
+                # Old texts go for bytes alone: they are no results.
+                bytes_over = _over(0, _size(own), None, quota.session_bytes)
+                if bytes_over and files.evict(db, "session", session):
+                    continue
+                holds = False
                 break
             bury(db, session, oldest[0], oldest[0] + 1, "evicted", now, 1)
-            evicted = True
     if quota.tenant_results is not None or quota.tenant_bytes is not None:
         tenant = sessions.load(db, session).tenant
         while True:
             results, size = db.execute(
-                "SELECT results, content_bytes FROM tenants WHERE n = ?", (tenant,)
+                "SELECT results, content_bytes + file_bytes FROM tenants WHERE n = ?", (tenant,)
             ).fetchone()
             if not _over(results, size, quota.tenant_results, quota.tenant_bytes):
                 break
@@ -160,10 +166,17 @@ def enforce(db: sqlite3.Connection, quota: Quota, session: int, seq: int, now: f
                 (tenant, session, seq),
             ).fetchone()
             if oldest is None:
+                bytes_over = _over(0, size, None, quota.tenant_bytes)
+                if bytes_over and files.evict(db, "tenant", tenant):
+                    continue
+                holds = False
                 break
             bury(db, oldest[0], oldest[1], oldest[1] + 1, "evicted", now, 1)
-            evicted = True
-    return evicted
+    return holds
+
+
+def _size(session: Session) -> int:
+    return session.content_bytes - session.dead_bytes + session.file_bytes
 
 
 def _over(results: int, size: int, most_results: int | None, most_bytes: int | None) -> bool:

@@ -178,7 +178,114 @@ _FIRST: tuple[str, ...] = (
     END""",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
+_SECOND: tuple[str, ...] = (
+    # Scratch files: docs/decisions/0011-scratch-files.md.
+    "ALTER TABLE sessions ADD COLUMN next_file INTEGER NOT NULL DEFAULT 1",
+    "ALTER TABLE sessions ADD COLUMN files INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE sessions ADD COLUMN file_bytes INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE tenants ADD COLUMN files INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE tenants ADD COLUMN file_bytes INTEGER NOT NULL DEFAULT 0",
+    """CREATE TABLE files (
+        n INTEGER PRIMARY KEY,
+        tenant INTEGER NOT NULL REFERENCES tenants (n),
+        session INTEGER NOT NULL REFERENCES sessions (n),
+        version INTEGER NOT NULL,
+        branch INTEGER NOT NULL,
+        path BLOB NOT NULL,
+        payload INTEGER REFERENCES payloads (n),
+        size INTEGER NOT NULL,
+        shape BLOB NOT NULL,
+        line BLOB NOT NULL,
+        step BLOB NOT NULL,
+        call BLOB NOT NULL,
+        written_at REAL NOT NULL,
+        UNIQUE (session, version)
+    )""",
+    "CREATE INDEX files_path ON files (session, path, branch, version)",
+    "CREATE INDEX files_branch ON files (session, branch, version, path)",
+    "CREATE INDEX files_payload ON files (payload, session)",
+    "CREATE INDEX files_tenant ON files (tenant)",
+    "CREATE UNIQUE INDEX files_call ON files (session, call) WHERE call <> x''",
+    """CREATE TABLE branches (
+        session INTEGER NOT NULL REFERENCES sessions (n),
+        branch INTEGER NOT NULL,
+        parent INTEGER NOT NULL,
+        forked_at INTEGER NOT NULL,
+        PRIMARY KEY (session, branch)
+    ) WITHOUT ROWID""",
+    "CREATE INDEX branches_forked ON branches (session, parent, forked_at)",
+    # A session's payloads are those of its results and its files: the two triggers of the first
+    # migration that count them look at both from here on.
+    "DROP TRIGGER result_added",
+    """CREATE TRIGGER result_added AFTER INSERT ON results BEGIN
+        UPDATE payloads SET refs = refs + 1 WHERE n = NEW.payload;
+        UPDATE sessions SET results = results + 1, content_bytes = content_bytes + NEW.size
+        WHERE n = NEW.session;
+        UPDATE sessions SET payloads = payloads + 1,
+            packed_bytes = packed_bytes + (SELECT packed FROM payloads WHERE n = NEW.payload)
+        WHERE n = NEW.session AND NOT EXISTS (SELECT 1 FROM results
+            WHERE payload = NEW.payload AND session = NEW.session AND seq <> NEW.seq)
+            AND NOT EXISTS (SELECT 1 FROM files
+            WHERE payload = NEW.payload AND session = NEW.session);
+        UPDATE tenants SET results = results + 1, content_bytes = content_bytes + NEW.size
+        WHERE n = NEW.tenant;
+    END""",
+    "DROP TRIGGER result_gone",
+    """CREATE TRIGGER result_gone AFTER DELETE ON results BEGIN
+        UPDATE sessions SET results = results - 1, content_bytes = content_bytes - OLD.size
+        WHERE n = OLD.session;
+        UPDATE sessions SET dead = dead - 1, dead_bytes = dead_bytes - OLD.size
+        WHERE n = OLD.session AND OLD.seq < floor;
+        UPDATE sessions SET payloads = payloads - 1,
+            packed_bytes = packed_bytes - (SELECT packed FROM payloads WHERE n = OLD.payload)
+        WHERE n = OLD.session AND NOT EXISTS (SELECT 1 FROM results
+            WHERE payload = OLD.payload AND session = OLD.session)
+            AND NOT EXISTS (SELECT 1 FROM files
+            WHERE payload = OLD.payload AND session = OLD.session);
+        UPDATE tenants SET results = results - 1, content_bytes = content_bytes - OLD.size
+        WHERE n = OLD.tenant;
+        UPDATE payloads SET refs = refs - 1 WHERE n = OLD.payload;
+    END""",
+    """CREATE TRIGGER file_added AFTER INSERT ON files BEGIN
+        UPDATE payloads SET refs = refs + 1 WHERE n = NEW.payload;
+        UPDATE sessions SET files = files + 1, file_bytes = file_bytes + NEW.size
+        WHERE n = NEW.session;
+        UPDATE sessions SET payloads = payloads + 1,
+            packed_bytes = packed_bytes + (SELECT packed FROM payloads WHERE n = NEW.payload)
+        WHERE n = NEW.session AND NOT EXISTS (SELECT 1 FROM results
+            WHERE payload = NEW.payload AND session = NEW.session)
+            AND NOT EXISTS (SELECT 1 FROM files
+            WHERE payload = NEW.payload AND session = NEW.session AND n <> NEW.n);
+        UPDATE tenants SET files = files + 1, file_bytes = file_bytes + NEW.size
+        WHERE n = NEW.tenant;
+    END""",
+    # An evicted text and a deleted version let go of their payload in the same way.
+    *(
+        f"""CREATE TRIGGER {name} AFTER {event} BEGIN
+        UPDATE sessions SET files = files - {rows}, file_bytes = file_bytes - OLD.size
+        WHERE n = OLD.session;
+        UPDATE sessions SET payloads = payloads - 1,
+            packed_bytes = packed_bytes - (SELECT packed FROM payloads WHERE n = OLD.payload)
+        WHERE n = OLD.session AND OLD.payload IS NOT NULL AND NOT EXISTS (SELECT 1 FROM results
+            WHERE payload = OLD.payload AND session = OLD.session)
+            AND NOT EXISTS (SELECT 1 FROM files
+            WHERE payload = OLD.payload AND session = OLD.session);
+        UPDATE tenants SET files = files - {rows}, file_bytes = file_bytes - OLD.size
+        WHERE n = OLD.tenant;
+        UPDATE payloads SET refs = refs - 1 WHERE n = OLD.payload;
+    END"""
+        for name, event, rows in (
+            ("file_gone", "DELETE ON files", 1),
+            (
+                "file_emptied",
+                "UPDATE OF payload ON files WHEN NEW.payload IS NULL AND OLD.payload IS NOT NULL",
+                0,
+            ),
+        )
+    ),
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND)
 """Each entry brings a database from its position to the next `user_version`. Append, never edit."""
 
 

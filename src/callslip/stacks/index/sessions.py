@@ -6,11 +6,12 @@ import sqlite3
 from dataclasses import dataclass
 
 from callslip.handle import Scope
+from callslip.stacks.index import files
 from callslip.stacks.index.rows import to_blob, touch_after
 
 _COLUMNS = (
     "s.n, s.tenant, s.active_at, s.ttl, s.expires_at, s.closed, s.next_seq, s.floor, s.floor_at,"
-    " s.results, s.dead, s.content_bytes, s.dead_bytes"
+    " s.results, s.dead, s.content_bytes, s.dead_bytes, s.files, s.file_bytes"
 )
 
 
@@ -31,14 +32,20 @@ class Session:
     dead: int
     content_bytes: int
     dead_bytes: int
+    files: int
+    file_bytes: int
 
     def expired(self, now: float) -> bool:
         """Whether its ttl has run out, swept or not."""
         return not self.closed and self.expires_at is not None and self.expires_at < now
 
+    def ended(self, now: float) -> bool:
+        """Whether a reader finds nothing in it any more."""
+        return bool(self.closed) or self.expired(now)
+
     def live(self, now: float) -> int:
         """How many rows a reader sees."""
-        return 0 if self.closed or self.expired(now) else self.results - self.dead
+        return 0 if self.ended(now) else self.results - self.dead
 
 
 def find(db: sqlite3.Connection, scope: Scope) -> Session | None:
@@ -90,6 +97,8 @@ def open_session(db: sqlite3.Connection, scope: Scope, ttl: float | None, now: f
         )
     else:
         if found.expired(now):
+            # Files leave no tombstones, so there is nothing for the sweep to turn them into.
+            files.drop(db, found.n)
             db.execute(
                 "UPDATE sessions SET floor = next_seq, floor_at = expires_at, dead = results,"
                 " dead_bytes = content_bytes WHERE n = ?",
@@ -124,7 +133,7 @@ def settle(db: sqlite3.Connection, n: int) -> None:
     """Drop a closed session of which nothing is left, and its tenant if it was the last."""
     gone = db.execute(
         "DELETE FROM sessions WHERE n = ? AND closed = 1 AND results = 0 AND tombstones = 0"
-        " RETURNING tenant",
+        " AND files = 0 RETURNING tenant",
         (n,),
     ).fetchall()
     for (tenant,) in gone:

@@ -16,8 +16,8 @@ from typing import Any, TypeVar, cast
 from callslip.errors import SettingsError, StoreUnavailable
 from callslip.handle import Scope
 from callslip.limits import BUSY_SECONDS
-from callslip.stacks import ops
-from callslip.stacks.index import retention, sessions, upkeep
+from callslip.stacks import fileops, ops
+from callslip.stacks.index import adopting, files, retention, sessions, upkeep
 from callslip.stacks.index.pool import MINIMUM, Pool
 from callslip.stacks.index.rows import (
     payload_from,
@@ -57,15 +57,23 @@ class SqliteIndex:
             )
         self._pool = Pool(path)
         self._reads: dict[type, Callable[[sqlite3.Connection, Any], Any]] = {
-            ops.FindPayload: _find_payload,
+            ops.FindPayload: adopting.find,
             ops.Garbage: upkeep.garbage,
             ops.Payloads: upkeep.payloads,
             ops.KnownKeys: upkeep.known_keys,
             ops.Count: upkeep.count,
             ops.Sessions: upkeep.list_sessions,
         }
+        self._activities: dict[type, Callable[[sqlite3.Connection, Any, Any], Any]] = {
+            ops.Get: _get,
+            ops.List: _list,
+            fileops.ReadFile: files.read,
+            fileops.ListFiles: files.list_all,
+            fileops.FindWrite: files.find_write,
+        }
         self._writes: dict[type, Callable[[sqlite3.Connection, Any], Any]] = {
             ops.Insert: _insert,
+            fileops.WriteFile: _write_file,
             ops.Remove: retention.remove,
             ops.Forget: upkeep.forget,
         }
@@ -80,10 +88,8 @@ class SqliteIndex:
 
     def _run(self, op: Any) -> Any:
         kind = type(op)
-        if kind is ops.Get:
-            return self._active(_get, op)
-        if kind is ops.List:
-            return self._active(_list, op)
+        if kind in self._activities:
+            return self._active(self._activities[kind], op)
         if kind is ops.Sweep:
             return self._sweep(op)
         with self._pool.borrow() as db:
@@ -99,9 +105,8 @@ class SqliteIndex:
                     return [*findings, *upkeep.repair(db, op)]
         raise TypeError(f"not an index operation: {op!r}")
 
-    def _active(
-        self, read: Callable[[sqlite3.Connection, Any, Session | None], T], op: ops.Get | ops.List
-    ) -> T:
+    def _active(self, read: Callable[[sqlite3.Connection, Any, Session | None], T], op: Any) -> T:
+        """A read that counts as activity of its session: `op` has a scope and a time."""
         with self._pool.borrow() as db, _transaction(db, "DEFERRED"):
             session = sessions.find(db, op.scope)
             answer = read(db, op, session)
@@ -173,15 +178,6 @@ def _result(scope: Scope, row: Sequence[Any], data: bytes | None) -> ops.Result:
         same_as=to_text(row[8]),
         payload=payload_from(row[9], row[10], row[11], row[12], row[13], data),
     )
-
-
-def _find_payload(db: sqlite3.Connection, op: ops.FindPayload) -> ops.Payload | None:
-    row = db.execute(
-        "SELECT p.digest, p.form, p.packed, p.trailer, p.key, NULL"
-        " FROM tenants t JOIN payloads p ON p.tenant = t.n WHERE t.name = ? AND p.digest = ?",
-        (to_blob(op.tenant), op.digest),
-    ).fetchone()
-    return None if row is None else payload_from(*row)
 
 
 def _row(
@@ -257,56 +253,49 @@ def _seq_at(db: sqlite3.Connection, session: Session, after: int, total: int) ->
 
 def _insert(db: sqlite3.Connection, op: ops.Insert) -> ops.Inserted | None:
     given, scope = op.result.payload, op.result.scope
-    stored = _find_payload(db, ops.FindPayload(scope.tenant, given.digest))
-    if stored is None:
-        if given.key is None and given.data is None:
-            return None
-        if given.key is not None and upkeep.known_garbage(db, to_blob(given.key)):
-            return None  # Released meanwhile: its object may be deleted at any moment.
-    session = sessions.open_session(db, scope, op.ttl, op.now)
-    if stored is None:
-        payload = _add_payload(db, session.tenant, given)
-    else:
-        (payload,) = db.execute(
-            "SELECT n FROM payloads WHERE tenant = ? AND digest = ?",
-            (session.tenant, given.digest),
-        ).fetchone()
-    # A retried insert whose first answer was lost gives the key that is stored: still the index's.
-    adopted = stored is None or (given.key is not None and given.key == stored.key)
-    id, created, ended = _take_id(db, op, session, payload)
-    if created:
-        if ended is not None:
-            # The row of an earlier life makes room. Holding its payload meanwhile keeps the trigger
-            # from releasing what the new row needs.
-            db.execute("UPDATE payloads SET refs = refs + 1 WHERE n = ?", (payload,))
-            db.execute("DELETE FROM results WHERE session = ? AND seq = ?", (session.n, ended))
-        _add_row(db, op.result, session, payload, id)
-        if ended is not None:
-            db.execute("UPDATE payloads SET refs = refs - 1 WHERE n = ?", (payload,))
-        retention.enforce(db, op.quota, session.n, session.next_seq, op.now)
-        # After the quota, so that it never names a row which this very insert pushed out.
-        db.execute(
-            "UPDATE results SET same_as = coalesce((SELECT id FROM results WHERE payload = ?"
-            " AND session = ? AND seq >= ? AND seq < ? ORDER BY seq LIMIT 1), x'')"
-            " WHERE session = ? AND seq = ?",
-            (payload, session.n, session.floor, session.next_seq, session.n, session.next_seq),
-        )
-    found = _row(db, scope, session.n, id)
-    assert found is not None
-    return ops.Inserted(result=found[1], created=created, adopted=adopted)
+    stored = adopting.find(db, ops.FindPayload(scope.tenant, given.digest))
+    if adopting.is_gone(db, given, stored):
+        return None
+    with adopting.held(db, scope.tenant, stored):
+        session = sessions.open_session(db, scope, op.ttl, op.now)
+        payload, adopted = adopting.adopt(db, session.tenant, given, stored)
+        id, created, ended = _take_id(db, op, session, payload)
+        if created:
+            if ended is not None:
+                # The row of an earlier life makes room. Holding its payload meanwhile keeps the trigger
+                # from releasing what the new row needs.
+                db.execute("UPDATE payloads SET refs = refs + 1 WHERE n = ?", (payload,))
+                db.execute("DELETE FROM results WHERE session = ? AND seq = ?", (session.n, ended))
+            _add_row(db, op.result, session, payload, id)
+            if ended is not None:
+                db.execute("UPDATE payloads SET refs = refs - 1 WHERE n = ?", (payload,))
+            retention.enforce(db, op.quota, session.n, session.next_seq, op.now)
+            # After the quota, so that it never names a row which this very insert pushed out.
+            db.execute(
+                "UPDATE results SET same_as = coalesce((SELECT id FROM results WHERE payload = ?"
+                " AND session = ? AND seq >= ? AND seq < ? ORDER BY seq LIMIT 1), x'')"
+                " WHERE session = ? AND seq = ?",
+                (payload, session.n, session.floor, session.next_seq, session.n, session.next_seq),
+            )
+        found = _row(db, scope, session.n, id)
+        assert found is not None
+        return ops.Inserted(result=found[1], created=created, adopted=adopted)
 
 
-def _add_payload(db: sqlite3.Connection, tenant: int, given: ops.Payload) -> int:
-    key = None if given.key is None else to_blob(given.key)
-    cursor = db.execute(
-        "INSERT INTO payloads (tenant, digest, form, packed, trailer, key)"
-        " VALUES (?, ?, ?, ?, ?, ?)",
-        (tenant, given.digest, to_blob(given.form), given.packed, given.trailer, key),
-    )
-    n = cast("int", cursor.lastrowid)
-    if given.data is not None:
-        db.execute("INSERT INTO inline (payload, data) VALUES (?, ?)", (n, given.data))
-    return n
+def _write_file(db: sqlite3.Connection, op: fileops.WriteFile) -> fileops.Wrote | None:
+    stored = adopting.find(db, ops.FindPayload(op.scope.tenant, op.payload.digest))
+    if adopting.is_gone(db, op.payload, stored):
+        return None
+    with adopting.held(db, op.scope.tenant, stored):
+        session = sessions.open_session(db, op.scope, op.ttl, op.now)
+        at = files.standing(db, op, session)
+        if isinstance(at, fileops.Wrote):
+            return at
+        payload, adopted = adopting.adopt(db, session.tenant, op.payload, stored)
+        written = files.add(db, op, session, payload, at)
+        if not retention.enforce(db, op.quota, session.n, -1, op.now):
+            raise StoreUnavailable("the files as they stand fill the quota", reason="over quota")
+        return fileops.Wrote("written", written, adopted)
 
 
 def _take_id(

@@ -13,6 +13,11 @@ from callslip.stacks.index.rows import payload_from, to_blob, to_text
 
 _MOST = 2**62
 
+_REFERENCES = (
+    "((SELECT count(*) FROM results r WHERE r.payload = p.n)"
+    " + (SELECT count(*) FROM files f WHERE f.payload = p.n))"
+)
+
 
 def garbage(db: sqlite3.Connection, op: ops.Garbage) -> Sequence[str]:
     """Do `ops.Garbage`."""
@@ -55,7 +60,7 @@ def payloads(db: sqlite3.Connection, op: ops.Payloads) -> Sequence[tuple[str, op
         resumed = after_tenant is not None and name == start
         rows = db.execute(
             "SELECT p.digest, p.form, p.packed, p.trailer, p.key, d.data,"
-            " (SELECT count(*) FROM results r WHERE r.payload = p.n)"
+            f" {_REFERENCES}"
             " FROM payloads p LEFT JOIN inline d ON d.payload = p.n"
             f" WHERE p.tenant = ? AND p.digest {'>' if resumed else '>='} ?"
             " ORDER BY p.digest LIMIT ?",
@@ -68,22 +73,29 @@ def payloads(db: sqlite3.Connection, op: ops.Payloads) -> Sequence[tuple[str, op
 def count(db: sqlite3.Connection, op: ops.Count) -> ops.Totals:
     """Do `ops.Count`: from the running totals."""
     columns = "results, tombstones, payloads, content_bytes, packed_bytes"
+    more = "files, file_bytes"
     row = None
     if op.scope is not None:
         found = sessions.find(db, op.scope)
         if found is not None:
             row = db.execute(
-                f"SELECT 1 - closed, {columns}, 0 FROM sessions WHERE n = ?", (found.n,)
+                f"SELECT 1 - closed, {columns}, 0, {more} FROM sessions WHERE n = ?", (found.n,)
             ).fetchone()
     elif op.tenant is not None:
         row = db.execute(
-            f"SELECT sessions, {columns}, 0 FROM tenants WHERE name = ?", (to_blob(op.tenant),)
+            f"SELECT sessions, {columns}, 0, {more} FROM tenants WHERE name = ?",
+            (to_blob(op.tenant),),
         ).fetchone()
     else:
         names = ("sessions", *columns.split(", "))
-        sums = ", ".join(f"coalesce(sum({name}), 0)" for name in names)
-        row = db.execute(f"SELECT {sums}, (SELECT garbage FROM store) FROM tenants").fetchone()
-    return ops.Totals(*(row or (0, 0, 0, 0, 0, 0, 0)))
+        sums, file_sums = (
+            ", ".join(f"coalesce(sum({name}), 0)" for name in each)
+            for each in (names, more.split(", "))
+        )
+        row = db.execute(
+            f"SELECT {sums}, (SELECT garbage FROM store), {file_sums} FROM tenants"
+        ).fetchone()
+    return ops.Totals(*(row or (0,) * 9))
 
 
 def list_sessions(db: sqlite3.Connection, op: ops.Sessions) -> Sequence[tuple[Scope, float, int]]:
@@ -115,10 +127,20 @@ _TOTALS: tuple[tuple[str, str, str, str], ...] = (
     ("sessions", "tombstones", "a session's number of tombstones",
      "(SELECT count(*) FROM tombstones b WHERE b.session = o.n)"),
     ("sessions", "payloads", "a session's number of payloads",
-     "(SELECT count(DISTINCT r.payload) FROM results r WHERE r.session = o.n)"),
+     "(SELECT count(*) FROM (SELECT payload FROM results WHERE session = o.n"
+     + " UNION SELECT payload FROM files WHERE session = o.n AND payload IS NOT NULL))"),
     ("sessions", "packed_bytes", "a session's bytes of payloads",
      "(SELECT coalesce(sum(packed), 0) FROM payloads WHERE n IN"
-     + " (SELECT payload FROM results WHERE session = o.n))"),
+     + " (SELECT payload FROM results WHERE session = o.n"
+     + " UNION SELECT payload FROM files WHERE session = o.n))"),
+    ("sessions", "files", "a session's number of file versions",
+     "(SELECT count(*) FROM files f WHERE f.session = o.n)"),
+    ("sessions", "file_bytes", "a session's bytes of files",
+     "(SELECT coalesce(sum(f.size), 0) FROM files f WHERE f.session = o.n)"),
+    ("tenants", "files", "a tenant's number of file versions",
+     "(SELECT count(*) FROM files f WHERE f.tenant = o.n)"),
+    ("tenants", "file_bytes", "a tenant's bytes of files",
+     "(SELECT coalesce(sum(f.size), 0) FROM files f WHERE f.tenant = o.n)"),
     ("tenants", "sessions", "a tenant's number of sessions",
      "(SELECT count(*) FROM sessions s WHERE s.tenant = o.n AND s.closed = 0)"),
     ("tenants", "results", "a tenant's number of results",
@@ -160,8 +182,7 @@ def repair(db: sqlite3.Connection, op: ops.Repair) -> list[str]:
         )
     ]
     wrong = db.execute(
-        "SELECT p.n, p.digest, p.refs, (SELECT count(*) FROM results r WHERE r.payload = p.n) c"
-        " FROM payloads p WHERE c <> p.refs OR c = 0"
+        f"SELECT p.n, p.digest, p.refs, {_REFERENCES} c FROM payloads p WHERE c <> p.refs OR c = 0"
     ).fetchall()
     for n, digest, refs, counted in wrong:
         found.append(f"Payload {digest.hex()[:12]} counts {refs} references and has {counted}.")
