@@ -64,7 +64,7 @@ def ask(source: Listed, where: object = None, tables: Tables | None = None, **ho
 
 
 def matching(source: Listed, where: object, **how: Any) -> list[int]:
-    return run(numbers(source, Tables(), where, **how))
+    return list(run(numbers(source, Tables(), where, **how)))
 
 
 def values(rows: Rows) -> list[Any]:

@@ -10,8 +10,20 @@ What may live here: queries over records, as flows. No I/O but through the sourc
 
 from __future__ import annotations
 
-from callslip.reading.query.rows import numbers, query
+from callslip.reading.query.export import export, export_select, numbers
+from callslip.reading.query.rows import query
 from callslip.reading.query.select import Named, Select, select
 from callslip.reading.query.table import Source, Table, Tables
 
-__all__ = ["Named", "Select", "Source", "Table", "Tables", "numbers", "query", "select"]
+__all__ = [
+    "Named",
+    "Select",
+    "Source",
+    "Table",
+    "Tables",
+    "export",
+    "export_select",
+    "numbers",
+    "query",
+    "select",
+]

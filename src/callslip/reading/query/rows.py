@@ -23,7 +23,7 @@ from callslip.reading.query.table import Source, Tables
 from callslip.stacks.ops import Flow
 from callslip.window.inert import shown
 
-__all__ = ["numbers", "query"]
+__all__ = ["chosen_of", "query"]
 
 
 def query(
@@ -96,39 +96,24 @@ def query(
     )
 
 
-def numbers(
-    source: Source,
-    tables: Tables,
-    where: object = None,
-    order_by: object = None,
-    *,
-    seconds: float = QUERY_SECONDS,
-) -> Flow[list[int]]:
-    """The numbers (from 1) of all records that match, for `save_as` and for Python code."""
-    asked = Asked.of(where, None, order_by, None)
-    plan = yield from planned(asked, source, tables.of(source))
-    tables.trim()
-    if not plan.condition and not asked.order_by:
-        return list(range(1, source.count + 1))
-    with Run(streams(plan.compiler, plan.names), seconds) as run:
-        sql = f"SELECT t0.n {plan.matched}{plan.order}"
-        return [row[0] for row in run.rows(sql, plan.compiler.parameters)]
-
-
 def _records(
     source: Source, found: Sequence[int], paths: list[tuple[str, Path]] | None
 ) -> Flow[list[str]]:
     raw: list[bytes] = []
     for number in found:
         raw.append((yield from source.record(number)))
+    return [shown(record.decode("utf-8", "surrogateescape")) for record in chosen_of(raw, paths)]
+
+
+def chosen_of(records: list[bytes], paths: list[tuple[str, Path]] | None) -> list[bytes]:
+    """The records themselves, or of each the fields at `paths`, in their exact text."""
     if paths is None:
-        return [_text(record) for record in raw]
-    columns = [(json.dumps(name, ensure_ascii=False), tokens(raw, path)) for name, path in paths]
+        return records
+    names = [json.dumps(name, ensure_ascii=False).encode() for name, _ in paths]
+    columns = [tokens(records, path) for _, path in paths]
     return [
-        "{" + ", ".join(f"{name}: {_text(each[place]) or 'null'}" for name, each in columns) + "}"
-        for place in range(len(raw))
+        b"{"
+        + b", ".join(n + b": " + (c[p] or b"null") for n, c in zip(names, columns, strict=True))
+        + b"}"
+        for p in range(len(records))
     ]
-
-
-def _text(raw: bytes) -> str:
-    return shown(raw.decode("utf-8", "surrogateescape"))

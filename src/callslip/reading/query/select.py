@@ -23,7 +23,7 @@ from callslip.reading.query.table import Source, Tables
 from callslip.reading.query.typed import Typed
 from callslip.stacks.ops import Flow
 
-__all__ = ["Named", "Select", "select"]
+__all__ = ["Named", "Select", "Statement", "compiled", "select"]
 
 _TABLES: Final = 6
 _CLAUSES: Final = {
@@ -109,8 +109,8 @@ def select(
     """
     count = min(whole(limit, 0, ROWS_DEFAULT), ROWS_CAP)
     skip = whole(after, 0, 0)
-    statement = yield from _compiled(asked, sources, tables)
-    most, before = _number(asked.tree, "limit"), _number(asked.tree, "offset") or 0
+    statement = yield from compiled(asked, sources, tables)
+    most, before = statement.most, statement.before
     with Run(streams(statement.compiler, statement.names), seconds) as run:
         bound = statement.compiler.parameters
         held = run.rows(f"SELECT count(*) FROM ({statement.core})", bound)[0][0]
@@ -126,15 +126,20 @@ def select(
 
 
 @dataclass(slots=True)
-class _Statement:
+class Statement:
+    """A select as SQL of our own: without its order, which comes behind it, and its limits."""
+
     names: Names
     compiler: Compiler
+    most: int | None
+    before: int
     core: str = ""
     order: str = ""
     outputs: list[Output] = field(default_factory=list)
 
 
-def _compiled(asked: Select, sources: Sequence[Source], tables: Tables) -> Flow[_Statement]:
+def compiled(asked: Select, sources: Sequence[Source], tables: Tables) -> Flow[Statement]:
+    """Find its fields and write it. Raises QueryError."""
     tree = asked.tree
     names = Names(
         {
@@ -161,7 +166,8 @@ def _compiled(asked: Select, sources: Sequence[Source], tables: Tables) -> Flow[
         yield from table.ensure(source, [])
     tables.trim()
 
-    made = _Statement(names, Compiler(names))
+    most, before = _number(tree, "limit"), _number(tree, "offset") or 0
+    made = Statement(names, Compiler(names), most, before)
     compiler = made.compiler
     grouped = bool(keys) or having is not None or any(map(over_many, chosen))
     known: list[tuple[Any, Typed]] = []
@@ -186,6 +192,11 @@ def _compiled(asked: Select, sources: Sequence[Source], tables: Tables) -> Flow[
     ordered = [_ordered(item, chosen, compiler, grouped) for item in order]
     if tree.args.get("distinct") and order:
         ordered = [_by_place(item, chosen) for item in order]
+    # The same rows in the same order each time: ties by what comes out, or by where it lies.
+    if grouped or tree.args.get("distinct"):
+        ordered += [f"{place} ASC NULLS LAST" for place in range(1, len(parts) + 1)]
+    elif ordered or joins:
+        ordered += [f"t{place}.n" for place in range(len(asked.tables))]
     made.order = f" ORDER BY {', '.join(ordered)}" if ordered else ""
     return made
 
