@@ -41,9 +41,6 @@ __all__ = [
 ]
 
 
-_JSON = "application/json"
-
-
 @dataclass(frozen=True, slots=True)
 class Content:
     """A value in its canonical form: what is stored, and what it is.
@@ -53,12 +50,24 @@ class Content:
     """
 
     form: str
-    kind: Kind
-    mime: str
     source: Source
     body: bytes
     twin: bytes | None = None
     types: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> Kind:
+        """What the body is by its looks. Looked for anew each time: `Packing` finds more."""
+        return self._looks()[0]
+
+    @property
+    def mime(self) -> str:
+        """The MIME type of the body by its looks."""
+        return self._looks()[1]
+
+    def _looks(self) -> tuple[Kind, str]:
+        kind, mime = sniff(self.body[:HEAD_BYTES], self.source, self.form)
+        return settle(kind, mime, self.body) if self.form != "items" else (kind, mime)
 
 
 def canonical(value: object) -> Content:
@@ -72,41 +81,23 @@ def canonical(value: object) -> Content:
     if issubclass(cls, str):
         body = str.encode(value, "utf-8", "surrogatepass")  # type: ignore[arg-type]
         if cls is str:
-            return _typed("str", "str", body)
-        return _typed("str", "str", body, exact.encode(value), shown(value).types)
+            return Content("str", "str", body)
+        return Content("str", "str", body, exact.encode(value), shown(value).types)
     if cls is bytes or cls is bytearray:
-        return _typed(cls.__name__, "bytes", bytes(value))  # type: ignore[call-overload]
+        return Content(cls.__name__, "bytes", bytes(value))  # type: ignore[call-overload]
     if cls is memoryview:
         found = _memory(value)
         if found is not None:
             return found
     if is_plain(value):
         try:
-            return Content("json", _kind(value), _JSON, "str", dump(value))
+            return Content("json", "str", dump(value))
         except ValueError:
             pass  # an integer of more digits than Python writes: shown in hexadecimal, kept exactly
     view = shown(value)
     body = dump(view.tree) if is_plain(view.tree) else dump_deep(view.tree)
     twin = exact.encode(value, view.types)
-    return Content("python", _kind(view.tree), _JSON, "str", body, twin, view.types)
-
-
-def _kind(tree: Any) -> Kind:
-    """A non-empty list of objects is rows; anything else that is JSON is a document."""
-    return "rows" if type(tree) is list and set(map(type, tree)) == {dict} else "document"
-
-
-def _typed(
-    form: str,
-    source: Source,
-    body: bytes,
-    twin: bytes | None = None,
-    types: tuple[str, ...] = (),
-) -> Content:
-    kind, mime = sniff(body[:HEAD_BYTES], source, form)
-    if form == "str":
-        kind, mime = settle(kind, mime, body)
-    return Content(form, kind, mime, source, body, twin, types)
+    return Content("python", "str", body, twin, view.types)
 
 
 def _memory(value: Any) -> Content | None:
@@ -118,7 +109,7 @@ def _memory(value: Any) -> Content | None:
             memoryview(body).cast(value.format, value.shape)
     except (ValueError, TypeError, NotImplementedError):
         return None  # released, or of a format that cannot be made again: an opaque object
-    return _typed("memoryview", "bytes", body, twin)
+    return Content("memoryview", "bytes", body, twin)
 
 
 def restore(form: str, body: bytes, twin: bytes | None) -> Any:

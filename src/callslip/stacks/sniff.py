@@ -19,7 +19,7 @@ import msgspec
 from callslip.handle import Kind, Source
 from callslip.stacks.records import HEAD_BYTES, ArrayScanner
 
-__all__ = ["settle", "sniff"]
+__all__ = ["delimiter", "settle", "sniff"]
 
 _MAGIC: Final[tuple[tuple[bytes, str], ...]] = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -195,6 +195,17 @@ def _text(text: str, source: Source, head: bytes) -> tuple[Kind, str]:
 
 def _table(text: str, whole: bool) -> str:
     """`text/csv` or `text/tab-separated-values` for a table with a header; "" for anything else."""
+    mark = _mark(text, whole)
+    return mark and ("text/tab-separated-values" if mark == "\t" else "text/csv")
+
+
+def delimiter(head: bytes) -> str:
+    """What stands between the cells of a CSV or TSV table with a header; "" for anything else."""
+    head = head[:HEAD_BYTES]
+    return _mark(head.decode("utf-8", "replace").removeprefix(_BOM), len(head) < HEAD_BYTES)
+
+
+def _mark(text: str, whole: bool) -> str:
     first = text.split("\n", 1)[0]
     for mark in ("\t", ",", ";"):
         if first.count(mark) < 1:
@@ -207,7 +218,7 @@ def _table(text: str, whole: bool) -> str:
             rows = rows[:-1]  # the last one may be cut
         rows = [row for row in rows if row]
         if len(rows) >= 3 and _header(rows[0]) and all(len(row) == len(rows[0]) for row in rows):
-            return "text/tab-separated-values" if mark == "\t" else "text/csv"
+            return mark
     return ""
 
 

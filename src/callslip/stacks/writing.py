@@ -14,6 +14,7 @@ from callslip.errors import PayloadDamaged, StoreUnavailable
 from callslip.handle import Quota, Scope, Shape, Source
 from callslip.stacks import content
 from callslip.stacks.layout import KEY_SUFFIX
+from callslip.stacks.looking import Look
 from callslip.stacks.ops import (
     DeleteObjects,
     FindPayload,
@@ -27,7 +28,7 @@ from callslip.stacks.ops import (
     do,
 )
 from callslip.stacks.payload import Directory, Packer
-from callslip.stacks.records import HEAD_BYTES, ArrayScanner, by_record
+from callslip.stacks.records import HEAD_BYTES
 from callslip.window.preview.sample import Sample, Sampler
 
 ID_LENGTHS = (10, 13, 16, 24, 40)
@@ -95,9 +96,10 @@ class Packing:
     `payload`, `shape` and `sample` hold once `frames` is through.
     """
 
-    def __init__(self, blocks: Blocks, key: bytes) -> None:
+    def __init__(self, blocks: Blocks, key: bytes, top: str = "") -> None:
         self._blocks = blocks
         self._key = key
+        self._top = top
         self.error: BaseException | None = None
         """What the content's own iterator raised: the caller's error, not the store's."""
         self.payload = Payload(b"", "", 0, 0)
@@ -118,23 +120,25 @@ class Packing:
     def _frames(self) -> Iterator[bytes]:
         blocks = self._own(iter(self._blocks))
         head = b""
+        whole: bytes | None = getattr(self._blocks, "whole", None)
         for block in blocks:
             head += block
             if len(head) >= HEAD_BYTES:
                 break
+        else:
+            whole = head
         source = self._blocks.source
-        scanner = ArrayScanner() if by_record(head) else None
-        packer = Packer(source, self._key, self._blocks.form, by_record=scanner is not None)
+        look = Look(head, source, self._blocks.form, whole, self._top)
+        packer = Packer(source, self._key, self._blocks.form, by_record=look.by_record)
         sampler = Sampler(source)
         for block in chain((head,) if head else (), blocks):
             sampler.add(block)
-            spans = None if scanner is None or scanner.failed else scanner.feed(block)
-            if frames := packer.add(block, spans):
+            if frames := packer.add(block, look.add(block)):
                 yield frames
+        if spans := look.finish():
+            packer.add(b"", spans)
         last = packer.finish(self._blocks.twin, self._blocks.form)
-        if scanner is not None:
-            scanner.finish()
-        self._note(packer, sampler, head, scanner)
+        self._note(packer, sampler, look)
         yield last
 
     def _own(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
@@ -144,27 +148,23 @@ class Packing:
             self.error = error
             raise
 
-    def _note(
-        self, packer: Packer, sampler: Sampler, head: bytes, scanner: ArrayScanner | None
-    ) -> None:
-        kind, mime = content.sniff(head[:HEAD_BYTES], packer.source, self._blocks.form)
+    def _note(self, packer: Packer, sampler: Sampler, look: Look) -> None:
         self.payload = Payload(
             digest=packer.digest,
             form=self._blocks.form,
             packed=packer.packed,
             trailer=packer.trailer,
         )
-        self.shape = Shape(
-            kind=kind,
-            mime=mime,
-            size=packer.size,
-            chars=packer.chars,
-            lines=packer.lines,
-            records=packer.records,
-            marked=packer.marked,
-            by_record=packer.by_record,
+        self.shape = look.shape(
+            Shape(
+                size=packer.size,
+                chars=packer.chars,
+                lines=packer.lines,
+                marked=packer.marked,
+                by_record=packer.by_record,
+            )
         )
-        self.sample = sampler.finish()
+        self.sample = look.sample(sampler.finish())
 
 
 def write(

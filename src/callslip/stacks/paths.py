@@ -1,0 +1,183 @@
+"""Paths into a JSON text: `info.version`, `items[3].name`, `["a key"]`, `/items/3/name`.
+
+What is found is the exact bytes of the value. Places in lists count from 0, as everywhere in JSON.
+
+What may live here: pure functions over JSON text. Nothing is decoded but what a path goes through.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+__all__ = ["Dead", "Found", "find", "members_of", "step", "string_of", "text_of"]
+
+_SPACES: Final = b" \t\r\n"
+_BOM: Final = b"\xef\xbb\xbf"
+_PLAIN_KEY = re.compile(r"[^\s.\[\]\"'/~]+")
+_QUOTED = re.compile(r"""\[\s*("(?:[^"\\]|\\.)*"|'[^']*')\s*\]""")
+_INDEX = re.compile(r"\[\s*(-?\d{1,12})\s*\]|\.?(-?\d{1,12})(?=$|[.\[/])")
+_OBJECT: msgspec.json.Decoder[dict[str, msgspec.Raw]] = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_LIST: msgspec.json.Decoder[list[msgspec.Raw]] = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A value: its exact bytes, and its path as it would be written."""
+
+    raw: bytes
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dead:
+    """A path that leads nowhere: how far it came, and what there is instead.
+
+    `names` are the keys of the object at `path`; `size` the length of the list; both empty where
+    it is neither.
+    """
+
+    path: str
+    names: tuple[str, ...] = ()
+    size: int | None = None
+
+
+def step(path: str, key: str | int) -> str:
+    """`path` with one step more."""
+    if isinstance(key, int):
+        return f"{path}[{key}]"
+    if _PLAIN_KEY.fullmatch(key):
+        return f"{path}.{key}" if path else key
+    return f"{path}[{json.dumps(key, ensure_ascii=False)}]"
+
+
+def find(body: bytes, path: str) -> Found | Dead:
+    """The value at a path. A string that holds JSON is opened where the path goes on inside it.
+
+    Keys are taken as they stand first, so `a.b` finds a key of that name before it goes through
+    `a`; where no key fits, one that differs only in case does.
+    """
+    raw = body.removeprefix(_BOM).strip(_SPACES)
+    rest = path.strip()
+    if rest.startswith("$"):
+        rest = rest[1:].removeprefix(".")
+    pointer = rest.startswith("/")
+    here = ""
+    while rest not in ("", "/") or (pointer and rest == "/"):
+        first = raw[:1]
+        if first == b'"':
+            opened = string_of(raw)
+            inner = opened.encode("utf-8", "surrogatepass").strip(_SPACES)
+            if inner[:1] not in (b"{", b"["):
+                return Dead(here)
+            raw = inner
+            continue
+        if first == b"{":
+            members = members_of(raw)
+            if members is None:
+                return Dead(here)
+            taken = _pointed(rest, members) if pointer else _keyed(rest, members)
+            if taken is None:
+                return Dead(here, tuple(members))
+            key, rest = taken
+            raw, here = bytes(members[key]), step(here, key)
+        elif first == b"[":
+            items = _items(raw)
+            if items is None:
+                return Dead(here)
+            place = _placed(rest, pointer)
+            if place is None or not -len(items) <= place[0] < len(items):
+                return Dead(here, size=len(items))
+            at, rest = place
+            at %= len(items)
+            raw, here = bytes(items[at]), step(here, at)
+        else:
+            return Dead(here)
+    return Found(raw, here or "$")
+
+
+def members_of(raw: bytes) -> dict[str, msgspec.Raw] | None:
+    """The members of a JSON object; None if it is none, or nested beyond what is read."""
+    try:
+        return _OBJECT.decode(raw)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        pass
+    try:
+        # Keys with lone surrogates are beyond the quick way.
+        value = json.loads(raw.decode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, dict):
+        return None
+    return {key: msgspec.Raw(text_of(item)) for key, item in value.items()}
+
+
+def _items(raw: bytes) -> list[msgspec.Raw] | None:
+    try:
+        return _LIST.decode(raw)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def text_of(value: object) -> bytes:
+    """The JSON text of a decoded value."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "surrogatepass")
+
+
+def string_of(raw: bytes) -> str:
+    """The text of a JSON string."""
+    try:
+        return msgspec.json.decode(raw, type=str)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        found = json.loads(raw.decode("utf-8", "surrogatepass"), strict=False)
+        return found if isinstance(found, str) else ""
+
+
+def _keyed(rest: str, members: dict[str, msgspec.Raw]) -> tuple[str, str] | None:
+    quoted = _QUOTED.match(rest)
+    if quoted is not None:
+        inside = quoted[1]
+        try:
+            key = json.loads(inside) if inside[0] == '"' else inside[1:-1]
+        except ValueError:
+            return None
+        return (key, _following(rest[quoted.end() :])) if key in members else None
+    rest = rest.removeprefix(".")
+    if rest in members:
+        return rest, ""
+    # The longest key that the path goes on from; keys are looked up, not looked through.
+    ends = [m.start() for m in re.finditer(r"[.\[/]", rest)]
+    for end in reversed(ends[:64]):
+        if rest[:end] in members:
+            return rest[:end], _following(rest[end:])
+    for end in (*reversed(ends[:8]), len(rest)):
+        low = rest[:end].lower()
+        close = [key for key in members if key.lower() == low] if low else []
+        if len(close) == 1:
+            return close[0], _following(rest[end:])
+    return None
+
+
+def _following(rest: str) -> str:
+    return rest[1:] if rest[:1] in (".", "/") else rest
+
+
+def _pointed(rest: str, members: dict[str, msgspec.Raw]) -> tuple[str, str] | None:
+    token, slash, after = rest[1:].partition("/")
+    key = token.replace("~1", "/").replace("~0", "~")
+    return (key, slash + after) if key in members else None
+
+
+def _placed(rest: str, pointer: bool) -> tuple[int, str] | None:
+    if pointer:
+        token, slash, after = rest[1:].partition("/")
+        return (int(token), slash + after) if re.fullmatch(r"\d{1,12}", token) else None
+    index = _INDEX.match(rest)
+    if index is None:
+        return None
+    return int(index[1] or index[2]), _following(rest[index.end() :])
