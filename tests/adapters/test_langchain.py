@@ -501,6 +501,7 @@ def test_a_tool_node_of_ones_own_keeps_the_budget_and_reads_back(is_async: bool)
     assert sum(map(len, texts)) <= 30_000
     assert [bool(ids_in(text)) for text in texts] == [False, False, True, True]
     assert "3:part" in answer_to(out["messages"], "r").text
+    assert '"at":3' in session(store).list().handles[-1].args.replace(" ", "")
 
 
 def test_a_bare_tool_node_without_the_tools_gives_an_excerpt_and_with_them_a_handle() -> None:
@@ -527,6 +528,21 @@ def test_the_sweep_is_a_node_and_finds_what_came_another_way() -> None:
     assert session(store).list().handles[0].tool == "search"
     assert app.invoke({"messages": out["messages"]}, THREAD) == out, "idempotent"
     assert asyncio.run(sweeping(offload).ainvoke({"messages": given}, THREAD))
+
+
+@pytest.mark.parametrize("read_back", [True, False])
+def test_what_stands_in_for_a_result_is_never_stored_in_its_turn(read_back: bool) -> None:
+    store = memory(threshold_chars=100)
+    model = scripted(
+        calls(("search", "c1", {})), calls(*(("search", f"d{at}", {"q": "x"}) for at in range(9))),
+        "done", "done",
+    )  # fmt: skip
+    offload = Offload(store, read_back=read_back, turn_chars=1000)
+    agent = create_agent(model, [search], middleware=[offload], checkpointer=InMemorySaver())
+    first = agent.invoke(GO, THREAD)
+    again = agent.invoke({"messages": [HumanMessage("and?")]}, THREAD)
+    assert again["messages"][: len(first["messages"])] == first["messages"]
+    assert {handle.size for handle in session(store).list().handles} == {len(LONG)}
 
 
 def sweeping(offload: Offload) -> Any:

@@ -42,9 +42,19 @@ class Desk:
 
     def stays(self, value: object) -> bool:
         """Whether the value may stay in the window as it is."""
+        if self.is_stand_in(value):
+            return True
         if self.force or (size_of(value, self.hard_cap) or 0) > self.hard_cap:
             return False
         return self.exempt or self._session._stays(value, self.tool)
+
+    def is_stand_in(self, value: object) -> bool:
+        """Whether a text is what already stands in for a result: never stored in its turn.
+
+        A text that only pretends to be one is no longer than one, and so does no harm inline.
+        """
+        most = max(self.store.settings.preview_chars + ENVELOPE_CHARS, REFUSED_CHARS)
+        return isinstance(value, str) and value.startswith("<result ") and len(value) <= most
 
     def call(self, status: str = "") -> Call:
         """Which call it was, as the store knows calls."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.runnables.config import ensure_config
 from langgraph.prebuilt import ToolNode
 
+from callslip.adapters.langchain_scope import messages_of
 from callslip.adapters.langchain_sweep import swept
 from callslip.stacks.ops import Flow
 
@@ -52,8 +53,9 @@ class OffloadToolNode(ToolNode):
         ):
             return output  # commands, and what goes to the caller whole: the sweep looks at those
         desk = self.offload.desk(config, input, bool(self.offload.tools))
-        changed = yield from swept(desk, messages, self.offload.turn_chars)
+        asked = [given for given in messages_of(input) if isinstance(given, AIMessage)][-1:]
+        changed = yield from swept(desk, [*asked, *messages], self.offload.turn_chars)
         if not changed:
             return output
-        made = [changed.get(at, given) for at, given in enumerate(messages)]
+        made = [changed.get(at, given) for at, given in enumerate(messages, len(asked))]
         return {**output, key: made} if isinstance(output, dict) else made

@@ -118,7 +118,7 @@ def _stays(desk: Desk, given: ToolMessage) -> bool:
     """What no budget may touch: what a rule keeps inline, and what waits for a person."""
     policy, name = desk.store.settings.policy, given.name or "tool"
     kept = policy.keep is not None and policy.keep(given.content, name)
-    if kept or policy.tools.get(name) == "never":
+    if kept or policy.tools.get(name) == "never" or desk.is_stand_in(given.content):
         return True
     return isinstance(given.content, str) and outcome(given.content) == "waiting"
 
