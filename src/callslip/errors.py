@@ -11,6 +11,9 @@
     │   ├── StoreUnavailable        away, full, locked, refused: the same call may work later
     │   └── PayloadDamaged          stored bytes do not match their checksum: never returned
     ├── PatternError                a search pattern that RE2 does not take (also a ValueError)
+    ├── FileError                   a scratch file: a bad path, or what cannot be done (a ValueError)
+    │   ├── FileStale               it was changed since the writer saw it: nothing was written
+    │   └── UnknownFile             no file of that path, or no such version of it
     ├── QueryError                  a query that is not taken, or took too long (also a ValueError)
     └── NotRestorable               a stored Python object needs a class that is not importable here
 
@@ -22,6 +25,8 @@ from __future__ import annotations
 
 __all__ = [
     "CallslipError",
+    "FileError",
+    "FileStale",
     "HandleError",
     "HandleGone",
     "NotRestorable",
@@ -31,6 +36,7 @@ __all__ = [
     "SettingsError",
     "StoreError",
     "StoreUnavailable",
+    "UnknownFile",
     "UnknownHandle",
 ]
 
@@ -98,6 +104,26 @@ class PayloadDamaged(StoreError):
 
 class PatternError(CallslipError, ValueError):
     """A search pattern that RE2 does not take: look-around, a back-reference, or bad syntax."""
+
+
+class FileError(CallslipError, ValueError):
+    """What was asked of a scratch file cannot be done. `for_model` is the same as the message."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, for_model=message)
+
+
+class FileStale(FileError):
+    """The file was changed since the writer saw it. Nothing was written; `version` is what it is at
+    now, 0 if it is not there."""
+
+    def __init__(self, message: str, *, version: int) -> None:
+        super().__init__(message)
+        self.version = version
+
+
+class UnknownFile(FileError):
+    """No scratch file of that path in this session, or not in that version."""
 
 
 class QueryError(CallslipError, ValueError):

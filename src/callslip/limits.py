@@ -49,6 +49,15 @@ TOOL_NAME_CHARS = 64
 ARGS_CHARS = 300
 """What is kept of a call's arguments, for the answer that names the call which would repeat it."""
 
+# --- scratch files -------------------------------------------------------------------------------
+
+PATH_CHARS = 120
+FILE_CHARS = 1_000_000
+"""A scratch file is no longer than this: what is larger is a result, and has a handle."""
+
+PLAN_CHARS = 4_000
+"""What the plan takes at the end of every request, its frame included."""
+
 # --- how it is stored ---------------------------------------------------------------------------
 
 CHUNK_BYTES = 128 * 1024
