@@ -7,8 +7,13 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import replace
+from functools import partial
 
 from callslip.handle import Shape, Source
+from callslip.limits import STREAM_BLOCK_BYTES
+from callslip.stacks.beside import Beside
+from callslip.stacks.ops import Payload
+from callslip.stacks.payload import Packer
 from callslip.stacks.recognise import (
     LOOKED_INTO_BYTES,
     Inner,
@@ -23,7 +28,7 @@ from callslip.window.preview.sample import Sample
 from callslip.window.profile import Cut, Profiler
 from callslip.window.survey import outline_of
 
-__all__ = ["Look"]
+__all__ = ["Look", "packed_text"]
 
 _FORMATS = frozenset({"json", "ndjson", "csv"})
 _FEW = 3
@@ -55,15 +60,21 @@ class Look:
         """Whether a line of this content is a record."""
         return self._found.by_record
 
-    def add(self, block: bytes) -> array[int] | None:
-        """Take the next bytes; answer the records found, as `Recogniser.feed` does."""
-        if not self._base64 and self._found.kind != "media":
-            self._base64 = holds_base64(block)
-        return self._noted(self._found.feed(block), block)
+    def add(self, block: bytes, beside: Beside) -> array[int] | None:
+        """Take the next bytes; answer the records found, as `Recogniser.feed` does.
 
-    def finish(self) -> array[int] | None:
+        What does not bear on that is done `beside`: it holds once that was waited for.
+        """
+        if self._found.kind != "media":
+            beside.do(partial(self._look_for_base64, block))
+        return self._noted(self._found.feed(block), block, beside)
+
+    def finish(self, beside: Beside) -> array[int] | None:
         """The content is at its end; answer the last records."""
-        return self._noted(self._found.finish(), b"")
+        return self._noted(self._found.finish(), b"", beside)
+
+    def _look_for_base64(self, block: bytes) -> None:
+        self._base64 = self._base64 or holds_base64(block)
 
     def _new_profiler(self) -> Profiler | None:
         found = self._found
@@ -76,13 +87,13 @@ class Look:
             )
         return None
 
-    def _noted(self, spans: array[int] | None, block: bytes) -> array[int] | None:
+    def _noted(self, spans: array[int] | None, block: bytes, beside: Beside) -> array[int] | None:
         if self._profiler is None or spans is None:
             self._held = b""
             return spans
         self._held += block
         if spans:
-            self._profiler.add(Cut(self._held, spans, self._base))
+            beside.do(partial(self._profiler.add, Cut(self._held, spans, self._base)))
             done = spans[-1] - self._base
             self._held = self._held[done:]
             self._base += done
@@ -142,3 +153,18 @@ class Look:
 
     def _inner(self) -> Inner | None:
         return inner_of(self._found)
+
+
+def packed_text(text: bytes) -> Payload:
+    """A text as a payload in memory, its records found: to be read, not to be stored."""
+    found = recognise(text[: 2 * HEAD_BYTES], "str", "str", text)
+    packer = Packer("str", b"", "str", by_record=found.by_record)
+    parts = []
+    for start in range(0, len(text), STREAM_BLOCK_BYTES):
+        block = text[start : start + STREAM_BLOCK_BYTES]
+        parts.append(packer.add(block, found.feed(block)))
+    if spans := found.finish():
+        parts.append(packer.add(b"", spans))
+    parts.append(packer.finish())
+    data = b"".join(parts)
+    return Payload(packer.digest, "str", packer.packed, packer.trailer, data=data)

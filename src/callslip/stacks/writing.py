@@ -6,6 +6,7 @@ import hashlib
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import Protocol
 
@@ -13,6 +14,7 @@ from callslip import limits
 from callslip.errors import PayloadDamaged, StoreUnavailable
 from callslip.handle import Quota, Scope, Shape, Source
 from callslip.stacks import content
+from callslip.stacks.beside import Beside
 from callslip.stacks.layout import KEY_SUFFIX
 from callslip.stacks.looking import Look
 from callslip.stacks.ops import (
@@ -131,12 +133,14 @@ class Packing:
         look = Look(head, source, self._blocks.form, whole, self._top)
         packer = Packer(source, self._key, self._blocks.form, by_record=look.by_record)
         sampler = Sampler(source)
-        for block in chain((head,) if head else (), blocks):
-            sampler.add(block)
-            if frames := packer.add(block, look.add(block)):
-                yield frames
-        if spans := look.finish():
-            packer.add(b"", spans)
+        with Beside() as beside:
+            for block in chain((head,) if head else (), blocks):
+                beside.do(partial(sampler.add, block))
+                if frames := packer.add(block, look.add(block, beside)):
+                    yield frames
+            if spans := look.finish(beside):
+                packer.add(b"", spans)
+            beside.wait()
         last = packer.finish(self._blocks.twin, self._blocks.form)
         self._note(packer, sampler, look)
         yield last
