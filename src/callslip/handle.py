@@ -6,7 +6,7 @@ What may live here: values without behaviour beyond their own formatting. No I/O
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 Kind = Literal["text", "rows", "document", "media"]
 Source = Literal["str", "bytes"]
@@ -119,6 +119,31 @@ class Page:
     """Lines of the whole content."""
     next: dict[str, int] | None
     """The keyword arguments that continue, or None at the end."""
+    rendered: str = field(repr=False)
+
+    def __str__(self) -> str:
+        return self.rendered
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One capped reply of `get`: a record, or a value inside a document.
+
+    `str(record)` is what a model sees; `value` the value itself (the bytes, where base64 stood;
+    None where nothing was found), `text` its exact text: JSON, a CSV row, a string with its real
+    line ends.
+    """
+
+    value: Any
+    text: str
+    path: str
+    """Where the value stands: `info.version`, or `$` for the whole of a record."""
+    number: int | None
+    """The record's number, from 1; None for a value of a document."""
+    total: int
+    """How many records have the key that was asked for; 0 where nothing was found."""
+    next: dict[str, int] | None
+    """The keyword arguments that continue a long text, or None at its end."""
     rendered: str = field(repr=False)
 
     def __str__(self) -> str:

@@ -75,6 +75,9 @@ MATCH_BYTES = 64 * 1024
 """A search match longer than this is cut: it bounds what is held when a match spans chunks."""
 
 DIRECTORIES_CACHED = 256
+DERIVED_CACHED_BYTES = 64 * 1024 * 1024
+"""Packed bytes of what was taken out of documents to be read: a long text, a list as rows."""
+
 CHUNKS_CACHED = 64
 
 # --- what a query may take -----------------------------------------------------------------------
@@ -100,3 +103,37 @@ SWEEP_ROWS = 200
 SWEEP_MILLISECONDS = 20
 BUSY_SECONDS = 30.0
 SPOOL_BYTES = 1024 * 1024 * 1024
+
+# --- what is remembered -------------------------------------------------------------------------
+
+FACT_CHARS = 8_000
+"""A fact is a sentence or a few; what is longer is a result."""
+
+FACT_NAME_CHARS = 200
+"""A key, a kind, a source, one word of a namespace."""
+
+FACT_METADATA_CHARS = 8_000
+FACT_VERSIONS = 20
+"""How much of a fact's past is kept."""
+
+RECALL_DEFAULT = 5
+RECALL_CAP = 50
+RECALL_CHARS = 4_000
+"""What one recall may take of a window, its frame included."""
+
+FACT_SHOWN_CHARS = 600
+"""What a recall shows of one fact."""
+
+RECALL_LOOKED_AT = 2_000
+"""Facts with a rare word of the query that are looked at for it."""
+
+RECALL_SCORED = 300
+"""Facts whose words are read to score them."""
+
+VECTORS_SCANNED = 50_000
+VECTORS_BY_THE_WAY = 256
+"""Facts without a vector that one recall embeds."""
+
+EMBEDDED_AT_ONCE = 64
+PROBE_TEXT = "The quick brown fox asks two librarians for call slip 1874."
+"""What tells one embedding from another: the vector that it makes of this."""

@@ -12,12 +12,14 @@ from callslip.opened import AsyncStored, Stored
 from callslip.reading.listing import listing
 from callslip.reading.missing import gone, unknown
 from callslip.reading.page import read as read_page
+from callslip.reading.records import in_stead
 from callslip.reading.search import search as search_hits
 from callslip.stacks import upkeep
 from callslip.stacks.content import restore
 from callslip.stacks.ops import Flow, Get, List, Remove, Result, Tombstone, do
 from callslip.stacks.reader import Reader, open_reader
 from callslip.stacks.writing import Call, call_of
+from callslip.structured import Structured
 from callslip.window.policy import outcome
 from callslip.wrap import bridged
 
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Session:
+class Session(Structured):
     """One conversation's results: what is put here is found here, and nowhere else.
 
     Made by `ResultStore.session`; cheap, so make one wherever it is needed. It may be used by many
@@ -196,8 +198,9 @@ class Session:
         return await self.store.arun_flow(self._read(id, start, limit, column))
 
     def _read(self, id: str, start: int, limit: int | None, column: int) -> Flow[Page]:
-        row, reader = yield from self._open(id)
-        return (yield from read_page(reader, row.id, start=start, limit=limit, column=column))
+        row, reader = yield from self._read_in_stead(id)
+        hide = row.shape.base64
+        return (yield from read_page(reader, row.id, start, limit, column, base64=hide))
 
     def search(
         self,
@@ -240,7 +243,7 @@ class Session:
         limit: int,
         ignore_case: bool,
     ) -> Flow[Hits]:
-        row, reader = yield from self._open(id)
+        row, reader = yield from self._read_in_stead(id)
         return (
             yield from search_hits(
                 reader,
@@ -250,6 +253,7 @@ class Session:
                 after=after,
                 limit=limit,
                 case=not ignore_case,
+                base64=row.shape.base64,
             )
         )
 
@@ -312,6 +316,10 @@ class Session:
     def _open(self, id: str) -> Flow[tuple[Result, Reader]]:
         row = yield from self._row(id)
         return row, (yield from open_reader(row.payload, self.store.caches))
+
+    def _read_in_stead(self, id: str) -> Flow[tuple[Result, Reader]]:
+        row, reader = yield from self._open(id)
+        return row, (yield from in_stead(reader, row.shape))
 
     def _row(self, id: str) -> Flow[Result]:
         found = None

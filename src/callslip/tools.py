@@ -13,14 +13,15 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Protocol, cast
 
 from callslip.errors import CallslipError, SettingsError, UnknownHandle
-from callslip.handle import Hits, Listing, Page, Reply
+from callslip.handle import Hits, Listing, Page, Record, Reply
 from callslip.limits import HITS_CAP, HITS_DEFAULT, PAGE_CAP_CHARS
 from callslip.reading.missing import unknown
 from callslip.reading.page import whole
 from callslip.reading.suggest import quoted
+from callslip.tool_words import VOCABULARIES, Verb, Vocabulary, described
 from callslip.window.inert import shown
 
 __all__ = ["SYSTEM_LINE", "Reads", "Tool", "tools_for"]
@@ -77,62 +78,14 @@ class Reads(Protocol):
     async def alist(self, after: int = 0) -> Listing: ...
 
 
-_Verb = Literal["read", "search", "list"]
-_Found = Page | Hits | Listing
-
-
-@dataclass(frozen=True, slots=True)
-class _Vocabulary:
-    read: str
-    search: str
-    list: str
-    id: str
-    start: str
-    noun: str
-    where: str
-
-    def worded(self, reply: str) -> str:
-        """A reply with its calls in these words. Replies are made in those of "results".
-
-        Only what stands outside of stored text is ours to change: behind the closing tag.
-        """
-        if self.read == "read_result":
-            return reply
-        at = max(reply.rfind(f"</{tag}>\n") for tag in ("page", "hits"))
-        head, own = reply[: max(at, 0)], reply[max(at, 0) :]
-        own = re.sub(r'\bread_result\(("[^"]*"), start=', rf"{self.read}(\1, {self.start}=", own)
-        own = re.sub(r'\bread_result(?=\(")', self.read, own)
-        own = re.sub(r'\bsearch_result(?=\(")', self.search, own)
-        return head + re.sub(r"\blist_results(?=\()", self.list, own)
-
-
-_VOCABULARIES = {
-    "results": _Vocabulary(
-        read="read_result",
-        search="search_result",
-        list="list_results",
-        id="result_id",
-        start="start",
-        noun="result",
-        where="its id",
-    ),
-    "files": _Vocabulary(
-        read="read_slice",
-        search="grep_file",
-        list="list_files",
-        id="path",
-        start="offset",
-        noun="file",
-        where="its id, as shown with it",
-    ),
-}
+_Found = Page | Hits | Record | Listing
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
     """A call, mended: equal calls are equal values, however they were written."""
 
-    verb: _Verb
+    verb: Verb
     id: str
     arguments: tuple[tuple[str, Any], ...]
 
@@ -172,13 +125,13 @@ class Tool:
 
     def __init__(
         self,
-        verb: _Verb,
+        verb: Verb,
         reads: Reads,
-        vocabulary: _Vocabulary,
+        vocabulary: Vocabulary,
         memory: _Memory,
     ) -> None:
         self.name: str = getattr(vocabulary, verb)
-        self.description, self._parameters = _described(verb, vocabulary)
+        self.description, self._parameters = described(verb, vocabulary)
         self._verb = verb
         self._reads = reads
         self._words = vocabulary
@@ -234,6 +187,21 @@ class Tool:
                     "limit": whole(given.get("limit"), 0, 0) or None,
                     "column": whole(given.get("column"), 0, 0),
                 }
+            elif verb == "get":
+                key = given.get("key", given.get("record"))
+                if key is None or key == "":
+                    return Reply(
+                        f'Say which: {words.get}("{id}", key), where key is a record number, '
+                        "the value of its id, or a path."
+                    )
+                field = given.get("field")
+                arguments = {
+                    "key": key if isinstance(key, str | int | float) else str(key),
+                    "field": field if isinstance(field, str) and field else None,
+                    "start": whole(given.get("start"), 1, 1),
+                    "limit": whole(given.get("limit"), 0, 0) or None,
+                    "column": whole(given.get("column"), 0, 0),
+                }
             else:
                 pattern = given.get("pattern")
                 if pattern is None or pattern == "":
@@ -282,6 +250,11 @@ class Tool:
                 todo = (
                     f'Go on with {words.read}("{id}", {words.start}={following["start"]}{inside})'
                 )
+        elif asked.verb == "get":
+            todo = f'Try another key, or {words.search}("{id}", pattern)'
+            if following:
+                todo = f"Go on with start={following['start']}"
+                todo += f", column={following['column']}" if "column" in following else ""
         else:
             todo = f'Try another pattern, or {words.read}("{id}")'
             if following:
@@ -295,21 +268,24 @@ class Tool:
 
 
 def tools_for(reads: Reads, vocabulary: str = "results") -> list[Tool]:
-    """The read-back tools over a session: `read`, `search` and `list`, in that order.
+    """The read-back tools over a session: `read`, `search`, `get` and `list`, in that order; `get`
+    only where the session has it.
 
-    `vocabulary` is `results` (`read_result`, `search_result`, `list_results`) or `files`
-    (`read_slice`, `grep_file`, `list_files`). The tools of one call share the memory of the last
+    `vocabulary` is `results` (`read_result`, `search_result`, `get_record`, `list_results`) or
+    `files` (`read_slice`, `grep_file`, `get_by_id`, `list_files`). The tools of one call share the memory of the last
     call, so make them once for each conversation. Raises SettingsError for another vocabulary.
     """
-    words = _VOCABULARIES.get(vocabulary)
+    words = VOCABULARIES.get(vocabulary)
     if words is None:
         raise SettingsError(f'vocabulary={vocabulary!r}: give "results" or "files"')
     memory = _Memory()
-    verbs: tuple[_Verb, ...] = ("read", "search", "list")
+    verbs: list[Verb] = ["read", "search", "list"]
+    if hasattr(reads, "get"):
+        verbs.insert(2, "get")
     return [Tool(verb, reads, words, memory) for verb in verbs]
 
 
-def _id_in(given: Mapping[str, Any], words: _Vocabulary) -> str | None:
+def _id_in(given: Mapping[str, Any], words: Vocabulary) -> str | None:
     value = next((given[key] for key in (words.id, "id", "handle") if key in given), None)
     if not isinstance(value, str) or len(value) > 200:
         return None
@@ -321,39 +297,3 @@ def _truth(value: object) -> bool:
     if isinstance(value, str):
         return value.strip().lower() in {"true", "1", "yes"}
     return value is True or value == 1
-
-
-def _described(verb: _Verb, words: _Vocabulary) -> tuple[str, dict[str, Any]]:
-    """What a model is told of a tool. Every character of it is paid for on every request."""
-    noun = words.noun
-    id = {words.id: {"type": "string", "description": words.where}}
-
-    def number(description: str) -> dict[str, Any]:
-        return {"type": "integer", "description": description}
-
-    if verb == "read":
-        about = f"Read lines of a stored {noun}. The reply ends with the call that reads on."
-        fields = id | {
-            words.start: number("first line, from 1"),
-            "limit": number("how many lines; leave out for a page"),
-            "column": number("characters to skip in the first line, if it is very long"),
-        }
-        required = [words.id]
-    elif verb == "search":
-        about = (
-            f"Find a word or a regular expression in a stored {noun}: how many matches there are "
-            "in all, and the first few with their lines. The quickest way to one fact."
-        )
-        fields = id | {
-            "pattern": {"type": "string", "description": "RE2; ^ and $ are line ends"},
-            "context": number("lines around each match"),
-            "after": number("matches to skip"),
-            "limit": number("matches to show; 0 only counts"),
-            "ignore_case": {"type": "boolean"},
-        }
-        required = [words.id, "pattern"]
-    else:
-        about = f"List the {noun}s stored in this conversation, and the call that made each."
-        fields = {"after": number(f"{noun}s to skip")}
-        required = []
-    return about, {"type": "object", "properties": fields, "required": required}

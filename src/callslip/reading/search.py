@@ -22,7 +22,7 @@ from callslip.limits import (
     PAGE_CHARS,
 )
 from callslip.reading.matching import LOOK_AROUND, Scan
-from callslip.reading.page import STORED_DATA, head_of_line, reading, whole
+from callslip.reading.page import STORED_DATA, head_of_line, plain_base64, reading, whole
 from callslip.reading.suggest import quoted, way_on
 from callslip.stacks.ops import Flow
 from callslip.stacks.reader import Reader, View
@@ -125,6 +125,7 @@ def search(
     group_bytes: int = GROUP_BYTES,
     match_bytes: int = MATCH_BYTES,
     seconds: float = SEARCH_SECONDS,
+    base64: bool = False,
 ) -> Flow[Hits]:
     """Matches of an RE2 pattern, ^ and $ at every line, in the text view as it is shown.
 
@@ -178,6 +179,8 @@ def search(
     most = PAGE_CAP_CHARS - FRAME_CHARS
     room = most if wide else min(most, page_chars)
     lines, taken = yield from _rendered(reader, collector, count, around, room)
+    if base64:
+        lines = [plain_base64(line)[0] for line in lines]
     hits = tuple(found.hit for found in collector.found[:taken])
     first, last = skip + 1, skip + taken
     following = {"after": last} if last < scan.total else None

@@ -9,12 +9,19 @@ import threading
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Generic, TypeVar
 
 from callslip.errors import PayloadDamaged
-from callslip.limits import CHUNKS_CACHED, DIRECTORIES_CACHED, STREAM_BLOCK_BYTES
+from callslip.limits import (
+    CHUNKS_CACHED,
+    DERIVED_CACHED_BYTES,
+    DIRECTORIES_CACHED,
+    STREAM_BLOCK_BYTES,
+)
 from callslip.stacks.directory import Chunk, Directory
 from callslip.stacks.drive import worker_pool
+from callslip.stacks.looking import packed_text
 from callslip.stacks.ops import Flow, Payload, ReadObject, do
 from callslip.window.inert import shown
 
@@ -32,10 +39,13 @@ _KEEP_CHUNKS = CHUNKS_CACHED // 4
 
 
 class _Recent(Generic[K, V]):
-    """The last `room` things that were used. Safe to share between threads."""
+    """The last things that were used, `room` of them, or what weighs so much together. Safe to
+    share between threads."""
 
-    def __init__(self, room: int) -> None:
+    def __init__(self, room: int, weigh: Callable[[V], int] = lambda value: 1) -> None:
         self._room = room
+        self._weigh = weigh
+        self._weight = 0
         self._items: OrderedDict[K, V] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -48,15 +58,17 @@ class _Recent(Generic[K, V]):
 
     def put(self, key: K, value: V) -> None:
         with self._lock:
+            if key in self._items:
+                self._weight -= self._weigh(self._items.pop(key))
             self._items[key] = value
-            self._items.move_to_end(key)
-            while len(self._items) > self._room:
-                self._items.popitem(last=False)
+            self._weight += self._weigh(value)
+            while self._weight > self._room:
+                self._weight -= self._weigh(self._items.popitem(last=False)[1])
 
     def drop(self, wanted: Callable[[K], bool]) -> None:
         with self._lock:
             for key in [key for key in self._items if wanted(key)]:
-                del self._items[key]
+                self._weight -= self._weigh(self._items.pop(key))
 
 
 class Caches:
@@ -68,9 +80,13 @@ class Caches:
     def __init__(self, directories: int = DIRECTORIES_CACHED, chunks: int = CHUNKS_CACHED) -> None:
         self.directories: _Recent[_Key, Directory] = _Recent(directories)
         self.chunks: _Recent[tuple[_Key, int], Chunk] = _Recent(chunks)
+        self.derived: _Recent[tuple[_Key, str], Payload] = _Recent(
+            DERIVED_CACHED_BYTES, lambda payload: payload.packed
+        )
 
     def forget(self, digest: bytes) -> None:
         """Drop what is kept of one payload, so that deleted content does not stay in memory."""
+        self.derived.drop(lambda key: key[0][0] == digest)
         self.directories.drop(lambda key: key[0] == digest)
         self.chunks.drop(lambda key: key[0][0] == digest)
 
@@ -113,6 +129,24 @@ class Reader:
         self._row = row
         self._key: _Key = (row.digest, row.key, row.packed, row.trailer)
         self._caches = caches
+
+    @property
+    def digest(self) -> bytes:
+        """What tells this content from any other of its tenant."""
+        return self._row.digest
+
+    def derived(self, name: str, make: Callable[[bytes], bytes] | bytes) -> Flow[Reader]:
+        """A reader of a text out of this content, or of what `make` takes out of the whole.
+
+        `name` says what that is; made once, and kept packed while there is room.
+        """
+        known = self._caches.derived.get((self._key, name))
+        if known is None:
+            text = make if isinstance(make, bytes) else make((yield from self.body()))
+            packed = packed_text(text)
+            known = replace(packed, digest=self._row.digest, key=f"{self._row.key}#{name}")
+            self._caches.derived.put((self._key, name), known)
+        return (yield from open_reader(known, self._caches))
 
     def chunk(self, index: int) -> Flow[Chunk]:
         """Chunk `index`, from 0."""

@@ -15,7 +15,7 @@ from callslip.stacks.recognise.base import Recogniser, bounded_names
 from callslip.stacks.recognise.documents import About, about, transposed
 from callslip.stacks.recognise.lists import Array, InnerList, Known, Lines, open_list
 from callslip.stacks.recognise.media import holds_base64, opens_base64
-from callslip.stacks.recognise.tables import Table
+from callslip.stacks.recognise.tables import Table, row_objects
 from callslip.stacks.records import HEAD_BYTES, ArrayScanner
 from callslip.stacks.sniff import delimiter, settle, sniff
 
@@ -27,6 +27,7 @@ __all__ = [
     "inner_of",
     "opens_base64",
     "recognise",
+    "row_objects",
     "transposed",
 ]
 

@@ -1,0 +1,58 @@
+"""Records as a table of another library, which is imported only here and only when asked for."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from callslip.errors import SettingsError
+
+__all__ = ["made"]
+
+
+def made(kind: str, texts: Sequence[bytes], fields: Sequence[str], *, texts_only: bool) -> Any:
+    """A table of these JSON records: every field of any of them is a column, in the order in which
+    they occur. With `texts_only` (CSV) the types of columns are read off their texts."""
+    rows = [json.loads(text.decode("utf-8", "surrogatepass")) for text in texts]
+    rows = [row if isinstance(row, dict) else {"value": row} for row in rows]
+    names = dict.fromkeys(name for row in rows for name in row) or dict.fromkeys(fields)
+    if texts_only and kind in ("pandas", "polars", "arrow"):
+        return _typed(kind, rows, list(names))
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    if kind == "pandas":
+        import pandas  # type: ignore[import-untyped,unused-ignore]
+
+        return pandas.DataFrame(columns)
+    if kind == "polars":
+        import polars
+
+        return polars.DataFrame(columns, strict=False, infer_schema_length=None)
+    if kind == "arrow":
+        import pyarrow  # type: ignore[import-untyped,unused-ignore]
+
+        return pyarrow.table(columns)
+    raise SettingsError(f"kind={kind!r}: give 'pandas', 'polars' or 'arrow'")
+
+
+def _typed(kind: str, rows: Sequence[dict[str, Any]], names: Sequence[str]) -> Any:
+    """The library's own reader of CSV, given the cells in one dialect."""
+    import csv
+
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(names)
+    writer.writerows([row.get(name, "") for name in names] for row in rows)
+    if kind == "pandas":
+        import pandas  # type: ignore[import-untyped,unused-ignore]
+
+        return pandas.read_csv(io.StringIO(out.getvalue()))
+    data = out.getvalue().encode("utf-8", "replace")
+    if kind == "polars":
+        import polars
+
+        return polars.read_csv(io.BytesIO(data), infer_schema_length=None)
+    from pyarrow import csv as arrow_csv  # type: ignore[import-untyped,unused-ignore]
+
+    return arrow_csv.read_csv(io.BytesIO(data))

@@ -1,0 +1,195 @@
+"""The records of a result: one by its number, or all of them in groups; exact bytes, always.
+
+Three kinds of result have their records elsewhere than in the stored bytes: those of a text inside
+a document, columns side by side, and another list that a path leads to. They are taken out once,
+and then read like any other.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Hashable, Iterator, Sequence
+
+import msgspec
+
+from callslip.errors import QueryError
+from callslip.handle import Shape
+from callslip.stacks.ops import Flow
+from callslip.stacks.paths import Dead, Found, find, string_of
+from callslip.stacks.reader import Reader
+from callslip.stacks.recognise import recognise, row_objects, transposed
+from callslip.stacks.records import HEAD_BYTES
+from callslip.stacks.sniff import delimiter
+
+__all__ = ["Records", "in_stead", "open_records"]
+
+GROUP_BYTES = 1024 * 1024
+
+
+def in_stead(reader: Reader, shape: Shape) -> Flow[Reader]:
+    """The reader of what is read of a result: the text inside a document, or the result itself."""
+    if not shape.inside:
+        return reader
+    path = shape.inside
+    return (yield from reader.derived(f"text {path}", lambda body: _string(body, path)))
+
+
+def _string(body: bytes, path: str) -> bytes:
+    found = find(body, path)
+    assert isinstance(found, Found)  # it was found when the shape was made
+    return string_of(found.raw).encode("utf-8", "surrogatepass")
+
+
+def open_records(reader: Reader, shape: Shape, path: str = "") -> Flow[Records]:
+    """The records of a result, or of the list at `path` inside it.
+
+    Raises QueryError, which says what there is, where there are none.
+    """
+    path = path.strip()
+    if path and path != shape.table:
+        body = yield from reader.body()
+        found = find(body, path)
+        if isinstance(found, Dead) or found.raw[:1] not in (b"[", b'"'):
+            raise QueryError(_no_list(path, found))
+        below = yield from reader.derived(f"list {found.path}", lambda body: _list(body, path))
+        shape = _shape_of((yield from below.part(0, HEAD_BYTES)), below)
+        if shape.records is None:
+            raise QueryError(f"{path} is no list of records.")
+        return Records(below, shape, path)
+    if shape.records is None:
+        raise QueryError("This result has no records; read it, or search it for a word.")
+    if shape.format == "columns" and not shape.inside:
+        below = yield from reader.derived("rows", transposed)
+        return Records(below, shape, path)
+    inner = yield from in_stead(reader, shape)
+    if shape.format == "columns":
+        inner = yield from inner.derived("rows", transposed)
+    table = Records(inner, shape, path)
+    if shape.format == "csv":
+        head = yield from inner.part(0, HEAD_BYTES)
+        table.use_header(recognise(head, "str", "str").fields, delimiter(head))
+    return table
+
+
+def _list(body: bytes, path: str) -> bytes:
+    found = find(body, path)
+    assert isinstance(found, Found)
+    return string_of(found.raw).encode() if found.raw[:1] == b'"' else found.raw
+
+
+def _shape_of(head: bytes, reader: Reader) -> Shape:
+    directory = reader.directory
+    found = recognise(head, "str", "str")
+    return Shape(
+        kind="rows",
+        size=directory.size,
+        chars=directory.chars,
+        lines=directory.lines,
+        records=directory.records,
+        fields=found.fields,
+        by_record=directory.by_record,
+        format=found.format or "json",
+    )
+
+
+def _no_list(path: str, found: Found | Dead) -> str:
+    if isinstance(found, Found):
+        return f"{path} is no list; get it with get_record."
+    where = f"{found.path} has" if found.path else "The top level has"
+    if found.names:
+        names = ", ".join(found.names[:20])
+        return f"There is no {path}. {where} these keys: {names}."
+    if found.size is not None:
+        return f"There is no {path}: {found.path or 'the whole'} is a list of {found.size:,}."
+    return f"There is no {path}: {found.path or 'the whole'} has no parts."
+
+
+class Records:
+    """The records of one list, in order. `key` is the same for the same bytes and path only."""
+
+    def __init__(self, reader: Reader, shape: Shape, path: str) -> None:
+        self.reader = reader
+        self.shape = shape
+        self._path = path
+        self._names: tuple[str, ...] = shape.fields
+        self._delimiter = ","
+
+    def use_header(self, names: tuple[str, ...], mark: str) -> None:
+        """Rows of a table become objects with these names."""
+        self._names, self._delimiter = names, mark
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for equal records."""
+        return (self.reader.digest, self._path)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Names of the fields, as far as the first records have them."""
+        return self._names
+
+    @property
+    def count(self) -> int:
+        """How many records there are."""
+        return self.shape.records or 0
+
+    @property
+    def texts(self) -> bool:
+        """Whether every value is text whose type is read off it, as in CSV."""
+        return self.shape.format == "csv"
+
+    def exact(self, number: int) -> Flow[bytes]:
+        """The record's bytes as they were stored."""
+        directory = self.reader.directory
+        index = directory.chunk_of_record(number)
+        chunk = yield from self.reader.chunk(index)
+        at = 2 * (number - 1 - directory.record_start(index))
+        start, end = chunk.spans[at], chunk.spans[at + 1]
+        if end <= len(chunk.raw):
+            return chunk.raw[start:end]
+        return (yield from self.reader.part(directory.raw_start(index) + start, end - start))
+
+    def record(self, number: int) -> Flow[bytes]:
+        """The record as JSON text: its own bytes, or a table's row as an object."""
+        raw = yield from self.exact(number)
+        return self.as_json([raw])[0]
+
+    def exact_groups(self) -> Iterator[Flow[list[bytes]]]:
+        """All records' bytes as they were stored, some megabyte at a time."""
+        for start, end in self.reader.groups(GROUP_BYTES):
+            yield self._group(start, end)
+
+    def groups(self) -> Iterator[Flow[list[bytes]]]:
+        """All records as JSON texts, some megabyte at a time."""
+        for start, end in self.reader.groups(GROUP_BYTES):
+            yield self._json_group(start, end)
+
+    def _json_group(self, start: int, end: int) -> Flow[list[bytes]]:
+        return self.as_json((yield from self._group(start, end)))
+
+    def _group(self, start: int, end: int) -> Flow[list[bytes]]:
+        found: list[bytes] = []
+        for chunk in (yield from self.reader.chunks(start, end)):
+            raw, spans = chunk.raw, chunk.spans.tolist()
+            found += [raw[a:b] for a, b in zip(spans[::2], spans[1::2], strict=True)]
+            if spans and spans[-1] > len(raw):
+                at = self.reader.directory.raw_start(chunk.index) + spans[-2]
+                found[-1] = yield from self.reader.part(at, spans[-1] - spans[-2])
+        return found
+
+    def as_json(self, records: Sequence[bytes]) -> list[bytes]:
+        """These records as JSON texts."""
+        if not self.texts:
+            return list(records)
+        rows = [row.decode("utf-8", "replace") for row in records]
+        try:
+            cells = list(csv.reader(rows, delimiter=self._delimiter))
+        except csv.Error:
+            cells = []
+        if len(cells) != len(rows):
+            return row_objects(records, self._names, self._delimiter)
+        names = self._names
+        if not all(len(row) == len(names) for row in cells):
+            return row_objects(records, self._names, self._delimiter)
+        encode = msgspec.json.Encoder().encode
+        return [encode(dict(zip(names, row, strict=True))) for row in cells]
