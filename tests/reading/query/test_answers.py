@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -394,3 +395,46 @@ def test_tables_are_let_go_of_when_they_take_too_much() -> None:
     read = source.read
     ask(source, "id > 1", tables, limit=0)
     assert source.read > read, "a table larger than the room is not kept"
+
+
+def test_true_among_values_of_several_types() -> None:
+    source = listed({"v": True}, {"v": "true"}, {"v": False}, {"v": 1}, {"v": [True]}, {})
+    assert matching(source, "v = true") == [1]
+    assert matching(source, "v = 'true'") == [2]
+    assert matching(source, "v = 1") == [4]
+    assert matching(source, "not v") == [3]
+
+
+@settings(max_examples=80, deadline=None)
+@given(tables(), st.data())
+def test_in_holds_where_a_value_is_among_those(
+    table: tuple[list[dict[str, Any]], str], data: st.DataObject
+) -> None:
+    rows, name = table
+    texts = [row[name] for row in rows if isinstance(row.get(name), str)]
+    numbers = [row[name] for row in rows if type(row.get(name)) in (int, float)]
+    kind = texts or numbers
+    if not kind:
+        return
+    wanted = data.draw(st.lists(st.sampled_from(kind), min_size=1, max_size=4))
+    held = [row.get(name) for row in rows]
+    found = [p for p, v in enumerate(held, 1) if any(same_kind(v, w) and v == w for w in wanted)]
+    listed_values = ", ".join(said(value) for value in wanted)
+    assert matching(listed(*rows, group=3), f"{quoted(name)} in ({listed_values})") == found
+    if all(value is None or same_kind(value, wanted[0]) for value in held):
+        others = [p for p, v in enumerate(held, 1) if v is not None and p not in found]
+        assert matching(listed(*rows), f"{quoted(name)} not in ({listed_values})") == others
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    st.lists(st.text("ab%_.\\\n", max_size=6), min_size=1, max_size=8),
+    st.text("ab%_.\\", max_size=6),
+    st.booleans(),
+)
+def test_like_is_what_it_says(texts: list[str], pattern: str, fold: bool) -> None:
+    parts = [{"%": ".*", "_": "."}.get(char, re.escape(char)) for char in pattern]
+    wanted = re.compile("".join(parts), re.DOTALL | (re.IGNORECASE if fold else 0))
+    expected = [place for place, text in enumerate(texts, 1) if wanted.fullmatch(text)]
+    word = "ilike" if fold else "like"
+    assert matching(listed(*({"t": t} for t in texts)), f"t {word} '{pattern}'") == expected

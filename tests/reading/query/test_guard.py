@@ -399,3 +399,63 @@ def test_what_is_too_large_to_be_held_is_refused(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(table, "COLUMNS_CACHED_BYTES", 10_000)
     with pytest.raises(QueryError, match="too large to be queried"):
         run(query(listed(*({"t": "x" * 100} for _ in range(200))), "res_1", Tables(), "t = 'y'"))
+
+
+def test_many_threads_may_ask_at_once() -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    tables = Tables()
+    source = listed(*({"id": n, "k": n % 7, "name": f"n{n}"} for n in range(3000)))
+
+    def one(k: int) -> int:
+        answer = run(query(source, "res_abc12345", tables, f"k = {k} and name like 'n%'"))
+        return answer.total
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(one, [n % 7 for n in range(56)]))
+    assert found == [sum(1 for n in range(3000) if n % 7 == k % 7) for k in range(56)]
+
+
+def test_a_forked_process_may_ask_too() -> None:
+    """The parent's engine has no threads there; the child opens one of its own."""
+    program = """
+        import os, sys, warnings
+        from tests.reading.query.listed_records import ask, listed
+        warnings.simplefilter("ignore")
+        source = listed(*({"id": n} for n in range(100)))
+        assert ask(source, "id > 90").total == 9
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if ask(source, "id > 80").total == 19 else 3)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert ask(source, "id > 70").total == 29
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        cwd=Path(__file__).parents[3],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("package", ["duckdb", "sqlglot"])
+def test_a_missing_package_is_named_in_one_sentence(
+    package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from callslip.reading.query import engine
+
+    monkeypatch.setattr(engine, "_idle", [])
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(QueryError, match=f"Queries need the package {package}: pip install"):
+        ask(listed(*ROWS), "id = 1")
+
+
+def test_no_engine_is_loaded_until_somebody_asks() -> None:
+    program = "import sys, callslip.reading.query; print('duckdb' in sys.modules, 'sqlglot' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["False", "False"]

@@ -147,6 +147,10 @@ def truth_of(side: Typed) -> Typed | None:
     """The same as true or false: a text or a number that says it, or a field that is."""
     if side.type == "boolean":
         return side
+    if side.type == "mixed" and side.column is not None:
+        # Its keys are JSON: a text that reads true has quotes around it there.
+        sql = f"(CASE {side.where} WHEN 'true' THEN TRUE WHEN 'false' THEN FALSE END)"
+        return replace(side, sql=sql, type="boolean", column=None)
     if isinstance(side.literal, str) and side.literal.lower() in ("true", "false"):
         return literal(side.literal.lower() == "true")
     if side.is_literal and side.literal in (0, 1):
