@@ -6,6 +6,7 @@
     bytes                     form "bytes"       the bytes (also "bytearray", "memoryview")
     plain JSON values         form "json"        strict JSON, laid out in lines; no twin
     any other value           form "python"      the JSON view, and its exact form as the twin
+    a table (pandas, …)       form "pandas"      its rows as JSON, and its exact form as the twin
     a stream of other items   form "items"       one JSON text a line
 
 The table of types is docs/decisions/0002-exact-values.md. What may live here: the choice of form.
@@ -22,7 +23,8 @@ import msgspec
 from callslip.errors import NotRestorable
 from callslip.handle import Kind, Source
 from callslip.stacks import exact
-from callslip.stacks.kinds import is_stream
+from callslip.stacks.frames import FORMS, is_frame, restored, taken
+from callslip.stacks.kinds import is_stream, type_name
 from callslip.stacks.pieces import Pieces, join_items
 from callslip.stacks.plain import dump, dump_deep, is_plain
 from callslip.stacks.records import HEAD_BYTES
@@ -89,6 +91,11 @@ def canonical(value: object) -> Content:
         found = _memory(value)
         if found is not None:
             return found
+    if is_frame(value):
+        table = taken(value)
+        if table is not None:
+            form, body, twin = table
+            return Content(form, "str", body, twin, (type_name(cls),))
     if is_plain(value):
         try:
             return Content("json", "str", dump(value))
@@ -124,6 +131,8 @@ def restore(form: str, body: bytes, twin: bytes | None) -> Any:
     if form == "memoryview":
         view = memoryview(body)
         return view if twin is None else view.cast(*msgspec.msgpack.decode(twin))
+    if form in FORMS and twin is not None:
+        return restored(form, twin)
     if form == "items":
         return join_items(body, twin)
     if twin is not None:

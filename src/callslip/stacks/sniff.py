@@ -65,7 +65,7 @@ _DIFF = re.compile(r"^(?:diff --git a/|--- [^\n]+\n\+\+\+ [^\n]+\n@@ -\d)", re.M
 def sniff(head: bytes, source: Source, form: str) -> tuple[Kind, str]:
     """Kind and MIME type of a content, from its first `HEAD_BYTES` (or all of it, if shorter)."""
     head = head[:HEAD_BYTES]
-    if form in ("json", "python"):
+    if form in ("json", "python", "pandas", "polars", "arrow"):
         return ("rows" if _opens_rows(head) else "document"), "application/json"
     if form == "items":
         return "rows", "application/x-ndjson"
