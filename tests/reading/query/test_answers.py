@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from callslip.errors import QueryError
 from tests.reading.query.listed_records import Listed, ask, listed, matching, values
 
 NAMES = ["a", "b", "select", "A", "a.b", 'qu"ote', "with space", "é", "", "x\\y", "group"]
@@ -438,3 +439,13 @@ def test_like_is_what_it_says(texts: list[str], pattern: str, fold: bool) -> Non
     expected = [place for place, text in enumerate(texts, 1) if wanted.fullmatch(text)]
     word = "ilike" if fold else "like"
     assert matching(listed(*({"t": t} for t in texts)), f"t {word} '{pattern}'") == expected
+
+
+def test_a_text_field_of_numbers_and_a_few_words_is_compared_by_its_numbers() -> None:
+    source = listed({"m": "3750"}, {"m": "NA"}, {"m": "3800.5"}, {"m": "12"}, texts=True)
+    assert matching(source, "m > 3000") == [1, 3]
+    assert matching(source, "m = 'NA'") == [2]
+    assert values(ask(source, fields="max(m::double) as most")) == [{"most": 3800.5}]
+    words = listed({"m": "x"}, {"m": "1"}, {"m": "y"})
+    with pytest.raises(QueryError, match="m is text"):
+        matching(words, "m > 0")

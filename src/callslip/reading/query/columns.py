@@ -281,11 +281,20 @@ def _numeric(blocks: list[list[Any]]) -> tuple[Kind, list[Buffers]] | None:
 
 
 def with_numbers(column: Column) -> bool:
-    """Give a text column its variant of numbers. False if some of its values is not one."""
+    """Give a text column its variant of numbers. False if most of its values are none.
+
+    What is no number ("NA", "n/a") is null there, so that a comparison with a number passes it by.
+    """
     if "number" not in column.variants and column.kind == "text":
-        found = _numeric([_values("text", None, batch) for batch in column.batches])
-        if found is None:
+        blocks = [_values("text", None, batch) for batch in column.batches]
+        read = [
+            [float(t) if t is not None and _NUMBER.fullmatch(t) else None for t in block]
+            for block in blocks
+        ]
+        texts = sum(len(block) - block.count(None) for block in blocks)
+        if 2 * sum(len(block) - block.count(None) for block in read) <= texts:
             return False
-        column.variants["number"] = found
-        column.size += sum(map(_weight, found[1]))
+        numbers = [encoded(block, "number") for block in read]
+        column.variants["number"] = ("number", numbers)
+        column.size += sum(map(_weight, numbers))
     return "number" in column.variants
