@@ -16,10 +16,6 @@ TESTS = HERE.parent
 OURS = ("core", "store")
 
 LATER = {
-    "01": "3: needs rows, query and get by number",
-    "07": "3: needs documents, a text field addressed by path",
-    "29": "3: needs media, base64 stored as bytes with its dimensions",
-    "44": "3: needs rows out of a DataFrame",
     "51": "4: needs a tool that takes a handle as its argument",
 }
 
