@@ -144,9 +144,9 @@ class ArrayScanner:
     def _leap(self, found: array[int]) -> None:
         """Objects with the same bytes between any two of them, a window at a time."""
         between, data = self._between, self._buffer
-        if self._closed or between[:1] != b"}" or between[-1:] != b"{" or data[:1] != b"{":
+        at, step = _skip(data, 0), len(between) - 1
+        if self._closed or between[:1] != b"}" or between[-1:] != b"{" or data[at : at + 1] != b"{":
             return
-        at, step = 0, len(between) - 1
         while len(data) - at > _LEAP_BYTES:
             cut = data.rfind(between, at, at + _LEAP_BYTES)
             if cut < 0:
@@ -157,17 +157,19 @@ class ArrayScanner:
                     break
             except (msgspec.DecodeError, RecursionError):
                 break
-            # What stands in `between` of the records is not in their pieces.
-            strides = [len(piece) + step + 1 for piece in pieces]
-            strides[0] -= 1
-            starts = array("Q", accumulate(strides[:-1], initial=self._base + at))
-            flat = array("Q", bytes(16 * len(starts)))
-            flat[::2] = starts
-            # Each ends where the next one starts, less the bytes between them.
-            flat[1:-1:2] = array("Q", [start - step + 1 for start in starts[1:]])
+            # What stands in `between` of the records is not in their pieces: so the starts are the
+            # sums of the pieces' sizes, and as much for each piece before.
+            sums = list(accumulate(map(len, pieces), initial=self._base + at))
+            count = len(pieces)
+            wide = step + 1
+            flat = array("Q", bytes(16 * count))
+            flat[::2] = array(
+                "Q", [sums[0], *map(add, sums[1:-1], range(step, count * wide, wide))]
+            )
+            flat[1:-1:2] = array("Q", list(map(add, sums[1:-1], range(1, count * wide, wide))))
             flat[-1] = self._base + cut + 1
             found.extend(flat)
-            self.records += len(starts)
+            self.records += count
             at = cut + step
         self._drop(at)
 

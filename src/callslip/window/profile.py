@@ -43,6 +43,26 @@ _SCORE = re.compile(
 )
 
 
+class _Less(Sequence[int]):
+    """Numbers, each less by `base`: worked out only where one is asked for."""
+
+    def __init__(self, numbers: Sequence[int], base: int) -> None:
+        self._numbers = numbers
+        self._base = base
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, index: int) -> int: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[int]: ...
+    def __getitem__(self, index: int | slice) -> int | Sequence[int]:
+        if isinstance(index, slice):
+            return _Less(self._numbers[index], self._base)
+        return self._numbers[index] - self._base
+
+
 class Cut(Sequence[bytes]):
     """Records as places in a block of bytes: cut out only where one is asked for.
 
@@ -51,11 +71,8 @@ class Cut(Sequence[bytes]):
 
     def __init__(self, block: bytes, spans: Sequence[int], base: int = 0) -> None:
         self.block = block
-        if base:
-            self.starts: Sequence[int] = [start - base for start in spans[::2]]
-            self.ends: Sequence[int] = [end - base for end in spans[1::2]]
-        else:
-            self.starts, self.ends = spans[::2], spans[1::2]
+        self.starts: Sequence[int] = _Less(spans[::2], base) if base else spans[::2]
+        self.ends: Sequence[int] = _Less(spans[1::2], base) if base else spans[1::2]
 
     def __len__(self) -> int:
         return len(self.starts)
