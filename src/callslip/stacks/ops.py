@@ -194,7 +194,8 @@ class Remove(IndexOp[int]):
 
     `why` `closed` or `deleted` with `tombstones` leaves tombstones; without, no trace remains of
     the rows nor of their sessions. Payloads that nothing refers to any more go to the garbage list.
-    The scratch files of a session go with all of its results.
+    The scratch files of a session go with all of its results. Without tombstones, and for a whole
+    tenant or user, what is remembered (`memoryops`) in the namespace of that name goes, too.
     A field left None means all of them; `id` needs `session`, `session` and `user` need `tenant`.
     """
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from callslip import limits
 from callslip.errors import PayloadDamaged, StoreUnavailable
 from callslip.handle import Quota, Scope
+from callslip.stacks.memoryops import SweepFacts
 from callslip.stacks.ops import (
     DeleteObjects,
     Flow,
@@ -115,6 +116,8 @@ def sweep(now: float) -> Flow[None]:
     more = True
     while more:
         more = yield from do(Sweep(now, limits.SWEEP_ROWS, 1000))
+    while (yield from do(SweepFacts(now, limits.SWEEP_ROWS))):
+        pass
     yield from drain()
 
 

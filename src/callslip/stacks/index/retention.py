@@ -8,7 +8,7 @@ import time
 from callslip.errors import SettingsError
 from callslip.handle import Quota, Why
 from callslip.limits import TOMBSTONE_SECONDS
-from callslip.stacks.index import files, sessions
+from callslip.stacks.index import files, memories, sessions
 from callslip.stacks.index.rows import to_blob
 from callslip.stacks.index.sessions import Session
 from callslip.stacks.ops import Remove, Sweep
@@ -85,6 +85,8 @@ def remove(db: sqlite3.Connection, op: Remove) -> int:
             db.execute("DELETE FROM tombstones WHERE session = ?", (session.n,))
             db.execute("DELETE FROM sessions WHERE n = ?", (session.n,))
             sessions.drop_tenant(db, session.tenant)
+    if op.session is None and not op.tombstones:
+        memories.drop_below(db, (op.tenant,) if op.user is None else (op.tenant, op.user))
     return gone
 
 

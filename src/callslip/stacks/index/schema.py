@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 
 from callslip.errors import SettingsError
+from callslip.stacks.index.memory_schema import MEMORY
 
 APPLICATION_ID = 0x43534C50  # "CSLP": tells our files from another program's database.
 
@@ -285,7 +286,7 @@ _SECOND: tuple[str, ...] = (
     ),
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND, MEMORY)
 """Each entry brings a database from its position to the next `user_version`. Append, never edit."""
 
 

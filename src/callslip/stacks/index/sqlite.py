@@ -17,7 +17,7 @@ from callslip.errors import SettingsError, StoreUnavailable
 from callslip.handle import Scope
 from callslip.limits import BUSY_SECONDS
 from callslip.stacks import fileops, ops
-from callslip.stacks.index import adopting, files, retention, sessions, upkeep
+from callslip.stacks.index import adopting, files, memory, retention, sessions, upkeep
 from callslip.stacks.index.pool import MINIMUM, Pool
 from callslip.stacks.index.rows import (
     payload_from,
@@ -63,6 +63,7 @@ class SqliteIndex:
             ops.KnownKeys: upkeep.known_keys,
             ops.Count: upkeep.count,
             ops.Sessions: upkeep.list_sessions,
+            **memory.READS,
         }
         self._activities: dict[type, Callable[[sqlite3.Connection, Any, Any], Any]] = {
             ops.Get: _get,
@@ -76,6 +77,7 @@ class SqliteIndex:
             fileops.WriteFile: _write_file,
             ops.Remove: retention.remove,
             ops.Forget: upkeep.forget,
+            **memory.WRITES,
         }
 
     def run(self, op: ops.Op[T], /) -> T:
