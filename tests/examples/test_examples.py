@@ -11,6 +11,19 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SHOWN = {
+    "forty_eight_candidates.py": [
+        "answer: 3 true matches: C-07, C-19, C-40; all by the tax number.",
+        "the sub-agent's window: 4",
+        "the orchestrator's grew by 2",
+        "not in the inputs: C-77",
+    ],
+    "steward_graph.py": [
+        "to be merged (2): id C-0003, why same tax number; id C-0041",
+        "rejected (45): C-0000, C-0001, C-0002, [… 42 more, all in res_",
+        "{'into': 'E-17', 'merge': ['C-0003', 'C-0041']}",
+        "497,381 bytes of candidates; 52 checkpoints",
+        "the largest request had 1,0",
+    ],
     "offload_a_function.py": [
         '<result id="res_',
         '> line 1234: {"order":1234,',

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from callslip import limits
+from callslip.blocks import Redacted, Whole
 from callslip.errors import FileError, FileStale, SettingsError, UnknownFile
-from callslip.offloading import Redacted, Whole
 from callslip.patterns import files
 from callslip.patterns.files import FileList, FileNote, FilePage
 from callslip.reading.page import read as read_page
