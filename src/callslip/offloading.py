@@ -13,8 +13,20 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from callslip import limits
+from callslip.blocks import Redacted, Resumed, Whole
 from callslip.errors import StoreUnavailable
-from callslip.handle import Envelope, Handle, Hits, Listing, Page, Reply, Scope, Source
+from callslip.handle import (
+    Envelope,
+    Handle,
+    Hits,
+    Listing,
+    Page,
+    Record,
+    Reply,
+    Rows,
+    Scope,
+)
+from callslip.rendering import handle_of, render
 from callslip.settings import Event, Settings
 from callslip.stacks.content import Content, canonical, is_stream, restore
 from callslip.stacks.ops import Flow, Inserted, Result, aside
@@ -25,127 +37,17 @@ from callslip.window.measure import size_of
 from callslip.window.outcome import Control, control
 from callslip.window.preview import own
 from callslip.window.preview import preview as choose_preview
+from callslip.window.profile import Top
 
 if TYPE_CHECKING:
     from callslip.store import ResultStore
 
 logger = logging.getLogger("callslip")
 
-OURS = (Envelope, Reply, Page, Hits, Listing, Handle)
+OURS = (Envelope, Reply, Page, Hits, Listing, Record, Rows, Handle)
 """What we made ourselves is never offloaded: exempt by type, whatever its size (law 8)."""
 
-PreviewOf = Callable[[Any], str]
-
-_REDACTED_LINE_BYTES = 8 * 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Whole:
-    """A content in memory, as blocks."""
-
-    content: Content
-
-    @property
-    def whole(self) -> bytes:
-        """All of it: what is in memory can be looked into."""
-        return self.content.body
-
-    @property
-    def form(self) -> str:
-        return self.content.form
-
-    @property
-    def source(self) -> Source:
-        return self.content.source
-
-    @property
-    def twin(self) -> bytes | None:
-        return self.content.twin
-
-    def __iter__(self) -> Iterator[bytes]:
-        body = self.content.body
-        for start in range(0, len(body), limits.STREAM_BLOCK_BYTES):
-            yield body[start : start + limits.STREAM_BLOCK_BYTES]
-
-
-class Redacted:
-    """Blocks with a redaction applied, cut at line ends so that nothing hides across a cut.
-
-    Where it changed something the exact Python form is dropped: `load` then gives the redacted text.
-    """
-
-    def __init__(self, blocks: Blocks, redact: Callable[[str], str]) -> None:
-        self._blocks = blocks
-        self._redact = redact
-        self._changed = False
-
-    @property
-    def form(self) -> str:
-        return "str" if self._changed and self.source == "str" else self._blocks.form
-
-    @property
-    def source(self) -> Source:
-        return self._blocks.source
-
-    @property
-    def twin(self) -> bytes | None:
-        return None if self._changed else self._blocks.twin
-
-    def __iter__(self) -> Iterator[bytes]:
-        held = b""
-        for block in self._blocks:
-            held += block
-            end = held.rfind(b"\n") + 1
-            if not end and len(held) > _REDACTED_LINE_BYTES:
-                # A line that never ends: cut where a word does, rather than hold all of it.
-                end = max(held.rfind(b","), held.rfind(b" ")) + 1
-            if end:
-                yield self._applied(held[:end])
-                held = held[end:]
-        if held:
-            yield self._applied(held)
-
-    def _applied(self, block: bytes) -> bytes:
-        errors = "surrogatepass" if self.source == "str" else "surrogateescape"
-        text = block.decode("utf-8", errors)
-        redacted = self._redact(text)
-        if redacted == text:
-            return block
-        self._changed = True
-        return redacted.encode("utf-8", errors)
-
-
-def render(row: Result, settings: Settings) -> str:
-    """The envelope of a row: a function of the row and the settings alone."""
-    if row.same_as:
-        return envelope.same_as(
-            row.id, row.tool, row.shape, row.same_as, vocabulary=settings.vocabulary
-        )
-    status, _, error_type = row.status.partition(" ")
-    return envelope.stored(
-        row.id,
-        row.tool,
-        row.shape,
-        row.preview,
-        status=status,
-        error_type=error_type,
-        vocabulary=settings.vocabulary,
-        preview_chars=settings.preview_chars,
-    )
-
-
-def handle_of(row: Result, settings: Settings) -> Handle:
-    """The handle that a row is shown as."""
-    return Handle(
-        id=row.id,
-        tool=row.tool,
-        shape=row.shape,
-        created_at=row.created_at,
-        args=row.args,
-        status=row.status,
-        same_as=row.same_as,
-        envelope=render(row, settings),
-    )
+PreviewOf = Callable[[Any], str] | Top
 
 
 def put(
@@ -153,7 +55,26 @@ def put(
 ) -> Flow[Handle]:
     """Store a value whatever its size. Raises `StoreUnavailable`, and what its iterator raises."""
     blocks, whole = _blocks_of(value)
-    inserted = yield from _write(store, scope, blocks, whole, call, _chosen(store, value, preview))
+    chosen = _chosen(store, value, preview)
+    packing = _packing(store, scope, blocks, preview)
+    return (yield from _put(store, scope, packing, whole, call, chosen))
+
+
+def keep(store: ResultStore, scope: Scope, blocks: Blocks, call: Call) -> Flow[Handle]:
+    """Store what comes as blocks of bytes already. Raises as `put` does."""
+    chosen = _chosen(store, None, None)
+    return (yield from _put(store, scope, _packing(store, scope, blocks), False, call, chosen))
+
+
+def _put(
+    store: ResultStore,
+    scope: Scope,
+    packing: Packing,
+    whole: bool,
+    call: Call,
+    chosen: Callable[[Packing], str],
+) -> Flow[Handle]:
+    inserted = yield from _write(store, scope, packing, whole, call, chosen)
     if inserted is None:
         raise StoreUnavailable("the index answered nothing", reason="failed")
     handle = handle_of(inserted.result, store.settings)
@@ -176,7 +97,7 @@ def offload(
     if said.outcome == "error" and not call.status:
         call = replace(call, status=f"error {said.error_type}".strip())
     chosen = _chosen(store, given.value, preview, said.text if said.outcome == "error" else "")
-    packing = _packing(store, scope, given.blocks)
+    packing = _packing(store, scope, given.blocks, preview)
     whole = given.content is not None
 
     def smaller(row: Result) -> bool:
@@ -231,7 +152,7 @@ def _given(store: ResultStore, value: object, tool: str) -> _Given:
         rest = iter(pieces)
         taken, ended = _taken(rest, _most(store.settings, tool))
         if not ended:
-            return _Given(value, _Resumed(pieces, chain(taken, rest)), None)
+            return _Given(value, Resumed(pieces, chain(taken, rest)), None)
         body = b"".join(taken)
         value = restore(pieces.form, body, pieces.twin)
         content = Content(pieces.form, pieces.source, body, pieces.twin)
@@ -251,22 +172,24 @@ def _blocks_of(value: object) -> tuple[Blocks, bool]:
     return Whole(canonical(value)), True
 
 
-def _packing(store: ResultStore, scope: Scope, blocks: Blocks) -> Packing:
+def _packing(
+    store: ResultStore, scope: Scope, blocks: Blocks, preview: PreviewOf | None = None
+) -> Packing:
     if store.settings.redact is not None:
         blocks = Redacted(blocks, store.settings.redact)
-    return Packing(blocks, tenant_key(scope.tenant))
+    top = preview.field if isinstance(preview, Top) else ""
+    return Packing(blocks, tenant_key(scope.tenant), top)
 
 
 def _write(
     store: ResultStore,
     scope: Scope,
-    blocks: Blocks | Packing,
+    packing: Packing,
     whole: bool,
     call: Call,
     preview: Callable[[Packing], str],
     wanted: Callable[[Result], bool] = lambda row: True,
 ) -> Flow[Inserted | None]:
-    packing = blocks if isinstance(blocks, Packing) else _packing(store, scope, blocks)
     return (
         yield from write(
             packing,
@@ -293,7 +216,7 @@ def _chosen(
         return own(text, settings.preview_chars)
 
     def choose(packing: Packing) -> str:
-        if preview is not None:
+        if preview is not None and not isinstance(preview, Top):
             try:
                 return made(str(preview(value)))
             except Exception:
@@ -317,8 +240,9 @@ def _spooled(
     # A stream is gone by now: what of it was not stored is seen (`Packing.rest`) but not kept.
     if store.spool is None or content is None:
         return False
+    packing = _packing(store, scope, Whole(content))
     try:
-        yield from aside(_write(store, scope, Whole(content), True, call, preview))
+        yield from aside(_write(store, scope, packing, True, call, preview))
     except StoreUnavailable as error:
         logger.warning("the spool took nothing: %s", error)
         return False
@@ -365,26 +289,3 @@ def _taken(blocks: Iterator[bytes], most: int) -> tuple[list[bytes], bool]:
         if size > most:
             return taken, False
     return taken, True
-
-
-class _Resumed:
-    """A stream whose first blocks were already taken: they come first once more."""
-
-    def __init__(self, pieces: Pieces, blocks: Iterator[bytes]) -> None:
-        self._pieces = pieces
-        self._blocks = blocks
-
-    @property
-    def form(self) -> str:
-        return self._pieces.form
-
-    @property
-    def source(self) -> Source:
-        return self._pieces.source
-
-    @property
-    def twin(self) -> bytes | None:
-        return self._pieces.twin
-
-    def __iter__(self) -> Iterator[bytes]:
-        return self._blocks

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Self
 
 from callslip import limits, offloading
 from callslip.handle import Envelope, Handle, Hits, Listing, Page, Scope
 from callslip.opened import AsyncStored, Stored
+from callslip.queried import Queried
 from callslip.reading.listing import listing
 from callslip.reading.missing import gone, unknown
 from callslip.reading.page import read as read_page
 from callslip.reading.records import in_stead
 from callslip.reading.search import search as search_hits
+from callslip.rendering import handle_of
 from callslip.stacks import upkeep
 from callslip.stacks.content import restore
 from callslip.stacks.ops import Flow, Get, List, Remove, Result, Tombstone, do
@@ -21,7 +23,7 @@ from callslip.stacks.reader import Reader, open_reader
 from callslip.stacks.writing import Call, call_of
 from callslip.structured import Structured
 from callslip.window.policy import outcome
-from callslip.wrap import bridged
+from callslip.wrap import Wrapping, bridged
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -30,10 +32,12 @@ if TYPE_CHECKING:
     from callslip.tools import Tool
     from callslip.window.envelope import Vocabulary
 
-F = TypeVar("F", bound=Callable[..., Any])
+
+_FORGOTTEN = 500
+"""Rows that are looked through at once for what is to be forgotten."""
 
 
-class Session(Structured):
+class Session(Structured, Queried, Wrapping):
     """One conversation's results: what is put here is found here, and nowhere else.
 
     Made by `ResultStore.session`; cheap, so make one wherever it is needed. It may be used by many
@@ -62,13 +66,13 @@ class Session(Structured):
         args: Any = None,
         call_id: str | None = None,
         status: str = "",
-        preview: Callable[[Any], str] | None = None,
+        preview: offloading.PreviewOf | None = None,
     ) -> Any:
         """The value itself if it is short enough to stay in the window, else its `Envelope`.
 
         `tool` and `args` say which call made it; `call_id`, where a framework gives one, tells a
         replay of a call from a second call. `status="error"` marks a failed call. `preview` makes
-        the preview from the value. A stream (file object, iterator) is stored as it comes, or
+        the preview from the value; with `top("score")` it shows the rows with the largest score. A stream (file object, iterator) is stored as it comes, or
         returned as its whole content if that is short.
         """
         if self._stays(value, tool):
@@ -84,7 +88,7 @@ class Session(Structured):
         args: Any = None,
         call_id: str | None = None,
         status: str = "",
-        preview: Callable[[Any], str] | None = None,
+        preview: offloading.PreviewOf | None = None,
     ) -> Any:
         """`offload`, with the work done off the event loop. Takes async iterators too."""
         if self._stays(value, tool):
@@ -117,7 +121,7 @@ class Session(Structured):
         args: Any = None,
         call_id: str | None = None,
         status: str = "",
-        preview: Callable[[Any], str] | None = None,
+        preview: offloading.PreviewOf | None = None,
     ) -> Handle:
         """Store a value whatever its size, and return its handle. Never raises on a value.
 
@@ -135,7 +139,7 @@ class Session(Structured):
         args: Any = None,
         call_id: str | None = None,
         status: str = "",
-        preview: Callable[[Any], str] | None = None,
+        preview: offloading.PreviewOf | None = None,
     ) -> Handle:
         """`put`, with the work done off the event loop. Takes async iterators too."""
 
@@ -145,40 +149,6 @@ class Session(Structured):
 
         given = bridged(value)
         return await self.store.arun_flow(flow())
-
-    @overload
-    def offloaded(self, fn: F, /) -> F: ...
-
-    @overload
-    def offloaded(
-        self,
-        fn: None = None,
-        /,
-        *,
-        tool: str | None = None,
-        preview: Callable[[Any], str] | None = None,
-    ) -> Callable[[F], F]: ...
-
-    def offloaded(
-        self,
-        fn: Any = None,
-        /,
-        *,
-        tool: str | None = None,
-        preview: Callable[[Any], str] | None = None,
-    ) -> Any:
-        """Wrap any function so that what it returns goes through `offload`; also a decorator.
-
-        Sync, async, generator and async generator functions, methods and callable objects. Name,
-        docstring, signature and annotations stay, so frameworks build the same tool schema. What
-        the function raises, its caller gets. `tool` is its name in envelopes (default: the
-        function's own), `preview` makes the preview from the value it returned.
-        """
-        from callslip.wrap import wrap
-
-        if fn is None:
-            return lambda function: wrap(self, function, tool, preview)
-        return wrap(self, fn, tool, preview)
 
     # --- out, in slices -----------------------------------------------------------------------------
 
@@ -269,7 +239,7 @@ class Session(Structured):
         rows, total = yield from do(
             List(self.scope, max(after, 0), max(limit, 1), self.store.now())
         )
-        handles = [offloading.handle_of(row, self.store.settings) for row in rows]
+        handles = [handle_of(row, self.store.settings) for row in rows]
         return listing(handles, after=max(after, 0), total=total)
 
     def handle(self, id: str) -> Handle:
@@ -282,7 +252,7 @@ class Session(Structured):
 
     def _handle(self, id: str) -> Flow[Handle]:
         row = yield from self._row(id)
-        return offloading.handle_of(row, self.store.settings)
+        return handle_of(row, self.store.settings)
 
     # --- the caller's side: all of it ---------------------------------------------------------------
 
@@ -362,16 +332,29 @@ class Session(Structured):
         return await self.store.arun_flow(self._remove(None))
 
     def _remove(self, id: str | None) -> Flow[int]:
-        return upkeep.remove(
-            Remove(
-                why="closed" if id is None else "deleted",
-                now=self.store.now(),
-                tenant=self.scope.tenant,
-                user=self.scope.user,
-                session=self.scope.session,
-                id=id,
+        yield from self._forget(id)
+        return (
+            yield from upkeep.remove(
+                Remove(
+                    why="closed" if id is None else "deleted",
+                    now=self.store.now(),
+                    tenant=self.scope.tenant,
+                    user=self.scope.user,
+                    session=self.scope.session,
+                    id=id,
+                )
             )
         )
+
+    def _forget(self, id: str | None) -> Flow[None]:
+        """What is about to go is kept in memory no longer either."""
+        after, total = 0, 1
+        while after < total:
+            rows, total = yield from do(List(self.scope, after, _FORGOTTEN, self.store.now()))
+            for row in rows:
+                if id in (None, row.id):
+                    self.store.forget(row.payload.digest)
+            after += _FORGOTTEN
 
     def __enter__(self) -> Self:
         return self

@@ -23,6 +23,7 @@ from callslip.stacks.upkeep import Cleaned, Findings
 from callslip.window.policy import Rule
 
 if TYPE_CHECKING:
+    from callslip.reading.query import Tables
     from callslip.session import Session
     from callslip.window.envelope import Vocabulary
 
@@ -124,6 +125,7 @@ class ResultStore:
     def _setup(self, settings: Settings) -> None:
         self.settings = settings
         self.caches = Caches()
+        self._tables: Tables | None = None
         self._spool_folder = spool_of(settings)
         self._backend = _backend(settings, self._spool_folder)
         self._tidied_at = time.monotonic()
@@ -190,6 +192,21 @@ class ResultStore:
                 self.settings.on_event(event)
             except Exception:
                 logger.exception("on_event raised for %s", event.name)
+
+    @property
+    def tables(self) -> Tables:
+        """The columns that queries made lately, of all results of this store."""
+        from callslip.reading.query import Tables
+
+        if self._tables is None:
+            self._tables = Tables()
+        return self._tables
+
+    def forget(self, digest: bytes) -> None:
+        """Keep nothing of one payload in memory: it was deleted."""
+        self.caches.forget(digest)
+        if self._tables is not None:
+            self._tables.forget(digest)
 
     # --- upkeep ---
 
@@ -284,6 +301,7 @@ class ResultStore:
         if self.spool is not None and self._spool_waits():
             yield from aside(upkeep.remove(op))
         self.caches = Caches()
+        self._tables = None
         return removed
 
     def close(self) -> None:

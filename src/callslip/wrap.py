@@ -4,22 +4,85 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Sequence,
+)
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from callslip.errors import SettingsError
-from callslip.handle import Envelope
+from callslip.handle import Envelope, Reply
 
 if TYPE_CHECKING:
     import asyncio
 
+    from callslip.by_reference import References
+    from callslip.offloading import PreviewOf
     from callslip.session import Session
 
 F = TypeVar("F", bound=Callable[..., Any])
 _OWNERS = ("self", "cls")
+_Given = tuple[tuple[Any, ...], dict[str, Any]] | Reply
 
 
-def wrap(session: Session, fn: F, tool: str | None, preview: Callable[[Any], str] | None) -> F:
+class Wrapping:
+    """What `Session` inherits: `offloaded`, for any function."""
+
+    @overload
+    def offloaded(self, fn: F, /) -> F: ...
+
+    @overload
+    def offloaded(
+        self,
+        fn: None = None,
+        /,
+        *,
+        tool: str | None = None,
+        preview: PreviewOf | None = None,
+        resolve: Sequence[str] = (),
+    ) -> Callable[[F], F]: ...
+
+    def offloaded(
+        self,
+        fn: Any = None,
+        /,
+        *,
+        tool: str | None = None,
+        preview: PreviewOf | None = None,
+        resolve: Sequence[str] = (),
+    ) -> Any:
+        """Wrap any function so that what it returns goes through `offload`; also a decorator.
+
+        Sync, async, generator and async generator functions, methods and callable objects. Name,
+        docstring, signature and annotations stay, so frameworks build the same tool schema. What
+        the function raises, its caller gets.
+
+        tool      its name in envelopes (default: the function's own)
+        preview   makes the preview from the value it returned, or `top("score")`
+        resolve   parameters that receive the stored value where a model passes its handle, as does
+                  one that is `Annotated[str, Resolved]`. Where another gets a handle instead of
+                  data, the function is not called and an error is returned that says so; a
+                  parameter whose name ends in `id`, `handle`, `path`, `file`, `ref` or `key` wants
+                  the id itself.
+        """
+        session = cast("Session", self)
+        if fn is None:
+            return lambda function: wrap(session, function, tool, preview, resolve)
+        return wrap(session, fn, tool, preview, resolve)
+
+
+def wrap(
+    session: Session,
+    fn: F,
+    tool: str | None,
+    preview: PreviewOf | None,
+    resolve: Sequence[str] = (),
+) -> F:
     """The wrapped function; of the same colour, with the same name, docstring and signature.
 
     Our own read-back tools come back as they are (law 8). A generator function yields what it
@@ -32,24 +95,44 @@ def wrap(session: Session, fn: F, tool: str | None, preview: Callable[[Any], str
     if not callable(fn):
         raise SettingsError(f"offloaded({fn!r}): give a function, or use offload() for a value")
     name = tool or getattr(fn, "__name__", "") or type(fn).__name__
-    made = _maker(session, fn, name, preview)
+    from callslip.by_reference import References
+
+    made = _maker(session, fn, name, preview, References.of(fn, resolve))
     functools.update_wrapper(made, fn)
     return cast("F", made)
 
 
 def _maker(
-    session: Session, fn: Callable[..., Any], name: str, preview: Callable[[Any], str] | None
+    session: Session,
+    fn: Callable[..., Any],
+    name: str,
+    preview: PreviewOf | None,
+    references: References,
 ) -> Callable[..., Any]:
     plain = inspect.isroutine(fn) or isinstance(fn, functools.partial)
     called: Any = fn if plain else cast("Any", fn).__call__
     stays = session._stays  # the one hot path: no flow for a short result
 
+    def given(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Given:
+        if not references.hold(args, kwargs):
+            return args, kwargs
+        return session.store.run_flow(references.resolved(session, args, kwargs))
+
+    async def agiven(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Given:
+        if not references.hold(args, kwargs):
+            return args, kwargs
+        return await session.store.arun_flow(references.resolved(session, args, kwargs))
+
     if inspect.isasyncgenfunction(called):
 
         async def astreamed(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, None]:
             kept: list[Any] = []
+            taken = await agiven(args, kwargs)
+            if isinstance(taken, Reply):
+                yield taken
+                return
             value = await session.aoffload(
-                _anoted(fn(*args, **kwargs), kept),
+                _anoted(fn(*taken[0], **taken[1]), kept),
                 tool=name,
                 args=_arguments(fn, args, kwargs),
                 preview=preview,
@@ -62,8 +145,12 @@ def _maker(
 
         def streamed(*args: Any, **kwargs: Any) -> Generator[Any, None, None]:
             kept: list[Any] = []
+            taken = given(args, kwargs)
+            if isinstance(taken, Reply):
+                yield taken
+                return
             value = session.offload(
-                _noted(fn(*args, **kwargs), kept),
+                _noted(fn(*taken[0], **taken[1]), kept),
                 tool=name,
                 args=_arguments(fn, args, kwargs),
                 preview=preview,
@@ -81,12 +168,18 @@ def _maker(
     if inspect.iscoroutinefunction(called):
 
         async def awaited(*args: Any, **kwargs: Any) -> Any:
-            return await finished(await fn(*args, **kwargs), args, kwargs)
+            taken = await agiven(args, kwargs)
+            if isinstance(taken, Reply):
+                return taken
+            return await finished(await fn(*taken[0], **taken[1]), args, kwargs)
 
         return awaited
 
     def direct(*args: Any, **kwargs: Any) -> Any:
-        value = fn(*args, **kwargs)
+        taken = given(args, kwargs)
+        if isinstance(taken, Reply):
+            return taken
+        value = fn(*taken[0], **taken[1])
         if inspect.iscoroutine(value):
             return _then(value, lambda result: finished(result, args, kwargs))
         if stays(value, name):
