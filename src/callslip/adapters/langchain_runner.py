@@ -131,12 +131,12 @@ def _bound(tool: Tool, kind: type[StructuredTool]) -> BaseTool:
 
 def _came(state: Mapping[str, Any], before: int) -> Run:
     messages: Sequence[BaseMessage] = state["messages"]
-    return Run(messages[-1].text, list(messages), [_plain(each) for each in messages[before:]])
+    return Run(str(messages[-1].text), list(messages), [_plain(each) for each in messages[before:]])
 
 
 def _plain(message: BaseMessage) -> dict[str, Any]:
     calls = message.tool_calls if isinstance(message, AIMessage) else []
-    told: dict[str, Any] = {"role": message.type, "text": message.text}
+    told: dict[str, Any] = {"role": message.type, "text": str(message.text)}
     if calls:
         told["calls"] = [{"tool": call["name"], "args": call["args"]} for call in calls]
     return told | ({"tool": message.name} if message.name else {})

@@ -69,7 +69,7 @@ def _plain(message: BaseMessage) -> Message:
     calls = message.tool_calls if isinstance(message, AIMessage) else []
     return Message(
         _ROLES.get(message.type, message.type),  # type: ignore[arg-type]
-        message.text,
+        str(message.text),
         calls=tuple(Call(call["name"], call["args"]) for call in calls),
         tool=message.name or "" if isinstance(message, ToolMessage) else "",
     )
