@@ -99,7 +99,11 @@ def get(
             text = _nothing(asked.field, inside, asked)
             return Record(None, "", "", found.number, 0, None, text)
         found = _Value(inside.raw, inside.raw, inside.path, found.number, found.total, found.note)
-    return (yield from _answer(reader, asked, found, whole(start, 1, 1), limit, column, page_chars))
+    return (
+        yield from _answer(
+            reader, asked, found, whole(start, 1, 1), limit, column, page_chars, shape.base64
+        )
+    )
 
 
 def _key(key: object) -> str:
@@ -168,21 +172,15 @@ def _part(reader: Reader, shape: Shape, asked: _Asked, number: int) -> Flow[_Val
 def _by_value(table: Records, asked: _Asked) -> Flow[_Value | str]:
     """The records one of whose id-like fields has this value; else one of any field."""
     pair = _PAIR.fullmatch(asked.key)
-    named = pair[1] if pair and pair[1] in table.fields else ""
+    named = pair[1] if pair and (pair[1] in table.fields or not table.fields) else ""
     wanted = pair[2].strip().strip("\"'") if pair and named else asked.key
     hits: dict[str, list[int]] = {}
     first: dict[str, bytes] = {}
-    number = 0
-    needles = _needles(wanted)
-    for group in table.exact_groups():
-        records = yield from group
-        for at, raw in enumerate(records, number + 1):
-            if not any(needle in raw for needle in needles):
-                continue
+    for group in table.holding(_needles(wanted)):
+        for number, raw in (yield from group):
             for name in _fields_with(table.as_json([raw])[0], wanted):
-                hits.setdefault(name, []).append(at)
+                hits.setdefault(name, []).append(number)
                 first.setdefault(name, raw)
-        number += len(records)
     name = named if named in hits else "" if named else _likeliest(hits)
     if not name:
         return _no_record(table, asked, named, wanted, hits)
@@ -208,7 +206,9 @@ def _needles(wanted: str) -> list[bytes]:
         wanted,
         wanted.replace("/", "\\/"),
     }
-    return [text.encode("utf-8", "surrogatepass") for text in texts]
+    needles = [text.encode("utf-8", "surrogatepass") for text in texts]
+    # A letter may be written as an escape: then the text tells nothing, and the record is read.
+    return needles if wanted.isascii() and wanted.isalnum() else [*needles, b"\\u"]
 
 
 def _fields_with(record: bytes, wanted: str) -> list[str]:
@@ -279,6 +279,7 @@ def _answer(
     limit: int | None,
     column: int,
     page_chars: int,
+    base64: bool,
 ) -> Flow[Record]:
     notes = [found.note] if found.note else []
     tag = _tag(asked, found)
@@ -300,7 +301,9 @@ def _answer(
     if page.next is not None or page.start > 1 or column:
         lines = f"{page.start}-{page.end}" if page.end > page.start else f"{page.start}"
         tag += f' lines="{lines}" of="{page.total}"'
-    body, hidden = plain_base64(inert(page.text))
+    body, hidden = inert(page.text), False
+    if base64:
+        body, hidden = plain_base64(body)
     if hidden:
         notes.append("Base64 is cut here; name its field to learn what it is.")
     if page.next is not None:

@@ -177,6 +177,29 @@ class Records:
                 found[-1] = yield from self.reader.part(at, spans[-1] - spans[-2])
         return found
 
+    def holding(self, needles: Sequence[bytes]) -> Iterator[Flow[list[tuple[int, bytes]]]]:
+        """The records, with their numbers, whose stored bytes hold one of `needles`."""
+        for start, end in self.reader.groups(GROUP_BYTES):
+            yield self._holding(start, end, needles)
+
+    def _holding(
+        self, start: int, end: int, needles: Sequence[bytes]
+    ) -> Flow[list[tuple[int, bytes]]]:
+        found: list[tuple[int, bytes]] = []
+        directory = self.reader.directory
+        chunks = yield from self.reader.chunks(start, end)
+        for chunk in chunks:
+            # A record that goes on beyond its chunk may hold it there.
+            spills = not chunk.steps or chunk.spans[-1] > len(chunk.raw)
+            if not spills and not any(needle in chunk.raw for needle in needles):
+                continue
+            number = directory.record_start(chunk.index)
+            for raw in (yield from self._group(chunk.index, chunk.index + 1)):
+                number += 1
+                if any(needle in raw for needle in needles):
+                    found.append((number, raw))
+        return found
+
     def as_json(self, records: Sequence[bytes]) -> list[bytes]:
         """These records as JSON texts."""
         if not self.texts:

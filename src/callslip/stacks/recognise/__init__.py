@@ -49,7 +49,7 @@ def recognise(head: bytes, source: Source, form: str, whole: bytes | None = None
         return Table(head[:HEAD_BYTES], mime, delimiter(head))
     if mime == "application/json" and text[:1] == b"[":
         found = about(whole) if whole is not None and _one_record(head) else None
-        return _Said(found) if found is not None else Array(head, kind)
+        return _Said(found) if found is not None else Array(head, kind, whole)
     if mime == "application/json" and text[:1] == b"{":
         return _document(head, source, form, whole)
     if whole is not None and text[:1] == b'"' and whole.rstrip(b" \t\r\n")[-1:] == b'"':

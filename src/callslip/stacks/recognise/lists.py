@@ -39,14 +39,18 @@ _BLANK = re.compile(r"[ \t\r\n]*")
 class Array(Recogniser):
     """A JSON text whose top value is an array."""
 
-    def __init__(self, head: bytes, kind: str) -> None:
+    def __init__(self, head: bytes, kind: str, whole: bytes | None = None) -> None:
         super().__init__("rows" if kind == "rows" else "document", _JSON)
         self.format = "json"
         self.by_record = by_record(head)
         self._scanner = ArrayScanner()
-        first = ArrayScanner()
-        spans = first.feed(head[:HEAD_BYTES])
-        self.fields = names_of(head[a:b] for a, b in zip(spans[::2], spans[1::2], strict=True))
+        body = head[:HEAD_BYTES]
+        spans = ArrayScanner().feed(body)
+        if not spans and whole is not None:
+            # One record alone fills the head.
+            body = whole[:MAX_RECORD_BYTES]
+            spans = ArrayScanner().feed(body)
+        self.fields = names_of(body[a:b] for a, b in zip(spans[::2], spans[1::2], strict=True))
 
     def feed(self, block: bytes) -> array[int] | None:
         return None if self._scanner.failed else self._scanner.feed(block)
