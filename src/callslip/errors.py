@@ -14,6 +14,9 @@
     ├── FileError                   a scratch file: a bad path, or what cannot be done (a ValueError)
     │   ├── FileStale               it was changed since the writer saw it: nothing was written
     │   └── UnknownFile             no file of that path, or no such version of it
+    ├── FactError                   memory: a fact that is not taken, or not there
+    │   ├── FactRefused             it holds a credential, or a `screen` refused it (a ValueError)
+    │   └── UnknownFact             no fact of that id in this namespace (also a LookupError)
     ├── QueryError                  a query that is not taken, or took too long (also a ValueError)
     └── NotRestorable               a stored Python object needs a class that is not importable here
 
@@ -25,6 +28,8 @@ from __future__ import annotations
 
 __all__ = [
     "CallslipError",
+    "FactError",
+    "FactRefused",
     "FileError",
     "FileStale",
     "HandleError",
@@ -36,6 +41,7 @@ __all__ = [
     "SettingsError",
     "StoreError",
     "StoreUnavailable",
+    "UnknownFact",
     "UnknownFile",
     "UnknownHandle",
 ]
@@ -124,6 +130,31 @@ class FileStale(FileError):
 
 class UnknownFile(FileError):
     """No scratch file of that path in this session, or not in that version."""
+
+
+class FactError(CallslipError):
+    """A fact was not taken, or is not there."""
+
+
+class FactRefused(FactError, ValueError):
+    """A fact that must not be remembered; `what` says what it holds, never the text itself."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"not remembered: the text holds {what}",
+            for_model=f"Not remembered: this holds {what}. Say it without that.",
+        )
+        self.what = what
+
+
+class UnknownFact(FactError, LookupError):
+    """No fact of that id is in this namespace: never told, forgotten, run out, or another's."""
+
+    def __init__(self, id: str) -> None:
+        super().__init__(
+            f"no fact {id!r} in this namespace",
+            for_model="No fact of that id is remembered here; recall tells the ids.",
+        )
 
 
 class QueryError(CallslipError, ValueError):

@@ -24,14 +24,18 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("an API key", re.compile(r"\b(?:hf|npm|pypi|dop_v1|SG|key|pat)[_.-][A-Za-z0-9_.-]{30,}")),
     ("a signed token", re.compile(r"\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]+")),
     ("a password in an address", re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s/:@]*:(?!//)[^\s/@]{3,}@")),
-    ("an authorization header", re.compile(r"\b(?:bearer|basic)\s+(?=\S*\d)[\w+/.~-]{16,}=*", re.I)),
+    (
+        "an authorization header",
+        re.compile(r"\b(?:bearer|basic)\s+(?=\S*\d)[\w+/.~-]{16,}=*", re.I),
+    ),
 )
 _NAMED = re.compile(
     r"(?P<name>pass(?:word|wd|code|phrase)|passwort|mot de passe|contraseña|senha|密码|口令|パスワード"
     r"|secret(?:[_ -]?key)?|client[_ -]?secret|api[_ -]?key|access[_ -]?(?:key|token)"
-    r"|auth[_ -]?token|private[_ -]?key|\bpin\b|\btoken)\b?"
-    r"[\"']?\s*(?P<link>[:=＝：]+|\bis\b|\blautet\b|\bist\b|是|は)\s*[\"'`]?(?P<value>[^\s\"'`,;]{4,})",
-    re.IGNORECASE,
+    r"|auth[_ -]?token|private[_ -]?key|\bpin|\btoken)"
+    r"[\"']?\s*(?P<link>[:=＝：]+|\bis\b|\blautet\b|\bist\b|是|は)"
+    r"\s*[\"'`]?(?P<value>[^\s\"'`,;]{4,})(?P<end>\s*(?:[\"'`,;]|$))?",
+    re.IGNORECASE | re.MULTILINE,
 )
 # What people say about a password without saying it.
 _TALK = re.compile(
@@ -50,11 +54,9 @@ def refuse_credentials(text: str) -> str:
         if pattern.search(text):
             raise ValueError(what)
     for found in _NAMED.finditer(text):
-        value = found["value"].rstrip(".!?)")
-        said = found["link"].strip(":=＝：") != ""
-        if _TALK.match(value) or (said and not _unlike_a_word(value)):
-            continue
-        if len(value) >= 4:
+        value = found["value"].rstrip(".:!?)")
+        told = found["link"].strip(":=＝：") == "" and found["end"] is not None
+        if not _TALK.match(value) and (told or _unlike_a_word(value)):
             raise ValueError(f"a credential ({' '.join(found['name'].lower().split())})")
     return text
 

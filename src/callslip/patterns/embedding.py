@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
@@ -72,11 +73,9 @@ def _wordllama(texts: list[str]) -> Vectors:
 @cache
 def _wordllama_model() -> Any:
     try:
-        import wordllama
+        wordllama: Any = import_module("wordllama")
     except ImportError as error:
-        raise SettingsError(
-            "embed='wordllama' needs: pip install 'callslip[memory]'"
-        ) from error
+        raise SettingsError("embed='wordllama' needs: pip install 'callslip[memory]'") from error
     # Its weights and its tokenizer lie in the package: told so, it asks no network for them.
     return wordllama.WordLlama.load(
         cache_dir=Path(str(wordllama.__file__)).parent, disable_download=True

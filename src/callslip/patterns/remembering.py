@@ -101,9 +101,7 @@ def update(shelf: Shelf, id: str, changes: Mapping[str, Any]) -> Flow[Remembered
         fact = yield from do(GetFact(shelf.namespace, shelf.now(), id=id))
         if fact is None:
             raise UnknownFact(id)
-        said = replace(
-            Said(fact.text, fact.key, fact.kind, fact.source, fact.metadata), **changes
-        )
+        said = replace(Said(fact.text, fact.key, fact.kind, fact.source, fact.metadata), **changes)
         told = _told(shelf, said)
         if "expires" not in changes:
             told = replace(told, expires_at=fact.expires_at)
@@ -179,7 +177,10 @@ def _plain(shelf: Shelf, metadata: Mapping[str, Any] | None) -> dict[str, Any]:
         if isinstance(value, dict):
             # With its name: "password" means nothing, and neither does what it is, alone.
             for name, each in value.items():
-                if isinstance(each, str) and _screened(shelf, f"{name}: {each}") != f"{name}: {each}":
+                if (
+                    isinstance(each, str)
+                    and _screened(shelf, f"{name}: {each}") != f"{name}: {each}"
+                ):
                     value = {**value, name: _screened(shelf, each)}
             return {_screened(shelf, name): screened(each) for name, each in value.items()}
         return value
@@ -249,8 +250,10 @@ def checked(where: Mapping[str, Any] | None) -> dict[str, Any]:
     for name, wanted in (where or {}).items():
         if isinstance(wanted, Mapping):
             odd = [each for each in wanted if str(each).startswith("$") and each not in OPERATORS]
-            if odd or (any(str(each).startswith("$") for each in wanted) and
-                       any(each not in OPERATORS for each in wanted)):
+            if odd or (
+                any(str(each).startswith("$") for each in wanted)
+                and any(each not in OPERATORS for each in wanted)
+            ):
                 raise SettingsError(
                     f"where={{{name!r}: …}}: the operators are {', '.join(sorted(OPERATORS))}"
                 )

@@ -12,7 +12,7 @@ __all__ = ["attr", "inert", "plain", "shown"]
 
 # What a reader of tokens may see through: blanks and zero-width characters.
 _GAP = "[\\s\u00ad\u200b-\u200f\u2060\ufeff]{0,8}"
-_NAMES = "(?:result|page|hits|list|rows)"
+_NAMES = "(?:result|page|hits|list|rows|facts?)"
 _ATTRIBUTES = (
     "(?:id|tool|lines|size|shown|read|status|stored|reason|same_as|records|of|total|pattern|start"
     "|matched|where)"
@@ -46,7 +46,7 @@ _NOTE = re.compile(
     re.IGNORECASE,
 )
 
-_TAG_WORDS = ("result", "page", "hits", "list", "rows")
+_TAG_WORDS = ("result", "page", "hits", "list", "rows", "fact")
 _CALL_WORDS = ("_result", "get_record", "read_slice", "grep_file", "query_file", "get_by_id")
 _NOTICE_WORDS = ("full result stored", "not stored", "stored data", "the very same content")
 

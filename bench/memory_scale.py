@@ -1,0 +1,156 @@
+"""How long a recall takes in a namespace of 10,000 facts and in one of 1,000,000.
+
+    .venv/bin/python -m bench.memory_scale --facts 10000 1000000 --folder DIR
+
+The facts are sentences of 8 to 16 words out of 60,000, some far more common than others (as words
+are), each with an identifier; one in ten repeats words of an earlier one. A query is three to five
+words of one fact; a third name its identifier, and one in ten words is misspelt. Writing is done
+in transactions of 2,000 facts (`Remember` itself is one each); the figure for one `remember` is
+taken apart, at the end. A database that is there from an earlier run is used again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from callslip import ResultStore
+from callslip.patterns.memory import Memory
+from callslip.stacks.index import memories
+from callslip.stacks.index.sqlite import SqliteIndex
+from callslip.stacks.memoryops import Remember, Told
+from callslip.stacks.words import sameness, words_of
+
+SEED = 7
+WORDS = 60_000
+NAMESPACE = ("acme", "ana")
+KINDS = ("preference", "system", "policy", "contact", "")
+NOW = 1_790_000_000.0
+
+
+def vocabulary() -> tuple[list[str], list[float]]:
+    rng = random.Random(SEED)
+    onsets, vowels = "b c d f g h k l m n p r s t v w st tr pl gr".split(), "aeiou"
+    words: dict[str, None] = {}
+    while len(words) < WORDS:
+        parts = [rng.choice(onsets) + rng.choice(vowels) for _ in range(rng.randint(2, 4))]
+        words.setdefault("".join(parts) + rng.choice(("", "n", "r", "s", "t")))
+    weights = list(itertools.accumulate(1 / (rank + 5) for rank in range(WORDS)))
+    return list(words), weights
+
+
+def facts(count: int) -> Iterator[str]:
+    rng = random.Random(SEED + 1)
+    words, weights = vocabulary()
+    for n in range(count):
+        chosen = rng.choices(words, cum_weights=weights, k=rng.randint(8, 16))
+        chosen.insert(rng.randrange(len(chosen)), f"{rng.choice(('SRC', 'TKT', 'REQ'))}-{n:07d}")
+        yield " ".join(chosen)
+
+
+def build(path: Path, count: int) -> float:
+    index = SqliteIndex(path)
+    started = time.perf_counter()
+    batch: list[Remember] = []
+    with index._pool.borrow() as db:
+        db.execute("PRAGMA cache_size = -400000")
+        for n, text in enumerate(facts(count)):
+            kind = KINDS[n % len(KINDS)]
+            told = Told(text, tuple(words_of(text)), sameness(text), kind=kind, metadata={"n": n % 9})
+            name = sameness(text).hex()
+            batch.append(Remember(NAMESPACE, told, [f"mem_{name[:k]}" for k in (8, 16)], NOW + n))
+            if len(batch) == 2_000:
+                write(db, batch)
+        write(db, batch)
+    index.close()
+    return time.perf_counter() - started
+
+
+def write(db, batch: list[Remember]) -> None:  # type: ignore[no-untyped-def]
+    db.execute("BEGIN IMMEDIATE")
+    for op in batch:
+        memories.remember(db, op)
+    db.execute("COMMIT")
+    batch.clear()
+
+
+def queries(count: int, wanted: int) -> list[tuple[str, str]]:
+    rng = random.Random(SEED + 2)
+    chosen = set(rng.sample(range(count), wanted))
+    asked = []
+    for n, text in enumerate(facts(count)):
+        if n in chosen:
+            words = text.split()
+            some = rng.sample([word for word in words if "-" not in word], rng.randint(3, 5))
+            if rng.random() < 0.33:
+                some.append(next(word for word in words if "-" in word))
+            if rng.random() < 0.1:
+                word = some[0]
+                at = rng.randrange(1, len(word) - 1)
+                some[0] = word[:at] + word[at + 1 :]
+            asked.append(("what about " + " ".join(some), text))
+    return asked
+
+
+def measure(path: Path, count: int, wanted: int) -> dict[str, float]:
+    memory = Memory(ResultStore(path.parent, clock=lambda: NOW + 2e6), NAMESPACE)
+    asked = queries(count, wanted)
+    times, found = [], 0
+    for query, text in asked:
+        started = time.perf_counter()
+        answer = memory.recall(query, k=5)
+        times.append(time.perf_counter() - started)
+        found += any(fact.text == text for fact in answer.facts)
+    by_kind = []
+    for n, (query, _) in enumerate(asked):
+        started = time.perf_counter()
+        memory.recall(query, k=5, kind=KINDS[n % 4], where={"n": n % 9})
+        by_kind.append(time.perf_counter() - started)
+    writes = []
+    for n in range(50):
+        started = time.perf_counter()
+        memory.remember(f"one more fact about {asked[n][0]} number {n} {time.time()}")
+        writes.append(time.perf_counter() - started)
+    ranked = sorted(times)
+    return {
+        "first": times[0] * 1e3,
+        "median": statistics.median(times) * 1e3,
+        "p95": ranked[int(len(ranked) * 0.95)] * 1e3,
+        "worst": ranked[-1] * 1e3,
+        "filtered median": statistics.median(by_kind) * 1e3,
+        "remember": statistics.median(writes) * 1e3,
+        "found": found / len(asked),
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])  # type: ignore[union-attr]
+    parser.add_argument("--facts", type=int, nargs="+", default=[10_000, 1_000_000])
+    parser.add_argument("--queries", type=int, default=300)
+    parser.add_argument("--folder", type=Path)
+    given = parser.parse_args()
+    folder = given.folder or Path(tempfile.mkdtemp(prefix="callslip-memory-"))
+    print("| facts | first | median ms | p95 | worst | with kind and field | remember | found | MB |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for count in given.facts:
+        path = folder / str(count) / "index.db"
+        if not path.exists():
+            took = build(path, count)
+            print(f"built {count:,} in {took:.0f} s", file=sys.stderr)
+        got = measure(path, count, given.queries)
+        figures = [f"{got[name]:.1f}" for name in list(got)[:-1]]
+        size = os.path.getsize(path) / 1e6
+        print(f"| {count:,} | {' | '.join(figures)} | {got['found']:.0%} | {size:,.0f} |", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
