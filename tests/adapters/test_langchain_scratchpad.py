@@ -144,6 +144,26 @@ def test_an_older_checkpoint_shows_its_plan_and_goes_on_with_its_own_files() -> 
     assert "abandoned" in answer_to(final["messages"], "r").text
 
 
+def test_a_run_that_goes_back_to_its_beginning_has_no_plan_yet() -> None:
+    store, saver = memory(), InMemorySaver()
+    Pad(store.session("t")).write_file("brief.md", "from outside, before")
+    agent = create_agent(
+        scripted(write("1", "plan one"), "first"),
+        middleware=[Scratchpad(store)],
+        checkpointer=saver,
+    )
+    ask(agent)
+    *_, begun, _ = agent.get_state_history(THREAD)
+    assert "scratchpad_version" not in begun.values
+    other = scripted(calls(("list_files", "l", {})), write("2", "plan two"), "second")
+    agent = create_agent(other, middleware=[Scratchpad(store)], checkpointer=saver)
+    final = agent.invoke(None, begun.config)
+    assert tails(other)[0] == ""
+    assert answer_to(final["messages"], "l").text.startswith("1 file.\nbrief.md")
+    assert answer_to(final["messages"], "2").text.startswith("Wrote todo.md: version 3")
+    assert tails(other)[2].split("\n")[1] == "plan two"
+
+
 def test_what_somebody_else_writes_is_shown_and_a_stale_write_is_told() -> None:
     store = memory()
     outside = Pad(store.session("t"))

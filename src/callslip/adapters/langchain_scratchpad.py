@@ -74,6 +74,8 @@ class Scratchpad(AgentMiddleware[Any, Any, Any]):
         thread = (config.get("configurable") or {}).get("thread_id") or first_id(messages_of(state))
         line = "|".join((str(thread), *namespace(config)))
         known = state.get(KEY) if isinstance(state, dict) else getattr(state, KEY, None)
+        if known is None and "checkpoint_id" in (config.get("metadata") or {}):
+            known = 0  # gone back to before the first request: to before any file of this run
         view = View(known, line, step)
         return scratchpad.Scratchpad(Session(self.store, scope), view=view, **self._pad)
 
