@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from callslip import limits
+from callslip import limits, rendering
 from callslip.blocks import Redacted, Resumed, Whole
 from callslip.errors import StoreUnavailable
 from callslip.handle import (
@@ -32,11 +32,9 @@ from callslip.stacks.content import Content, canonical, is_stream, restore
 from callslip.stacks.ops import Flow, Inserted, Result, aside
 from callslip.stacks.pieces import Pieces
 from callslip.stacks.writing import Blocks, Call, Packing, tenant_key, write
-from callslip.window import envelope
 from callslip.window.measure import size_of
 from callslip.window.outcome import Control, control
 from callslip.window.preview import own
-from callslip.window.preview import preview as choose_preview
 from callslip.window.profile import Top
 
 if TYPE_CHECKING:
@@ -55,14 +53,14 @@ def put(
 ) -> Flow[Handle]:
     """Store a value whatever its size. Raises `StoreUnavailable`, and what its iterator raises."""
     blocks, whole = _blocks_of(value)
-    chosen = _chosen(store, value, preview)
+    chosen = _chosen(store, value, call, preview)
     packing = _packing(store, scope, blocks, preview)
     return (yield from _put(store, scope, packing, whole, call, chosen))
 
 
 def keep(store: ResultStore, scope: Scope, blocks: Blocks, call: Call) -> Flow[Handle]:
     """Store what comes as blocks of bytes already. Raises as `put` does."""
-    chosen = _chosen(store, None, None)
+    chosen = _chosen(store, None, call, None)
     return (yield from _put(store, scope, _packing(store, scope, blocks), False, call, chosen))
 
 
@@ -96,7 +94,8 @@ def offload(
     said = Control() if is_stream(value) else control(value)
     if said.outcome == "error" and not call.status:
         call = replace(call, status=f"error {said.error_type}".strip())
-    chosen = _chosen(store, given.value, preview, said.text if said.outcome == "error" else "")
+    error_text = said.text if said.outcome == "error" else ""
+    chosen = _chosen(store, given.value, call, preview, error_text)
     packing = _packing(store, scope, given.blocks, preview)
     whole = given.content is not None
 
@@ -109,20 +108,19 @@ def offload(
         logger.warning("a result of %s was not stored: %s", call.tool, error)
         spooled = yield from _spooled(store, scope, given.content, call, chosen)
         store.emit(Event("spooled" if spooled else "refused", call.tool, reason=error.reason))
-        return _refused(error.reason, given.content, packing, call)
+        return _refused(store, error.reason, given.content, packing, call)
     except Exception as error:
         if error is packing.error:
             raise
         # A fault of ours, or of a hook, must not fail the caller's tool, nor flood its window.
         logger.exception("a result of %s was not stored", call.tool)
         store.emit(Event("refused", call.tool, reason="failed"))
-        return _refused("failed", given.content, packing, call)
+        return _refused(store, "failed", given.content, packing, call)
     if inserted is None:
         return given.value
     row = inserted.result
     if not inserted.created and not call.named and not row.same_as:
-        words = store.settings.vocabulary
-        text = envelope.same_as(row.id, row.tool, row.shape, row.id, vocabulary=words)
+        text = rendering.same(row, row.id, store.settings)
     else:
         text = render(row, store.settings)
     _tell(store, "stored", row, len(text))
@@ -206,7 +204,11 @@ def _write(
 
 
 def _chosen(
-    store: ResultStore, value: object, preview: PreviewOf | None, error_text: str = ""
+    store: ResultStore,
+    value: object,
+    call: Call,
+    preview: PreviewOf | None,
+    error_text: str = "",
 ) -> Callable[[Packing], str]:
     settings = store.settings
 
@@ -223,9 +225,7 @@ def _chosen(
                 logger.exception("preview= raised; the chosen preview stands in for it")
         if error_text:
             return made(error_text)
-        return choose_preview(
-            packing.sample, packing.shape, settings.preview_lines, settings.preview_chars
-        )
+        return rendering.chosen(packing, call, settings)
 
     return choose
 
@@ -250,15 +250,17 @@ def _spooled(
     return True
 
 
-def _refused(reason: str, content: Content | None, packing: Packing, call: Call) -> Envelope:
+def _refused(
+    store: ResultStore, reason: str, content: Content | None, packing: Packing, call: Call
+) -> Envelope:
     """What the model gets instead: the head and tail of a text, and what is known of a stream's."""
     if content is not None:
         errors = "surrogatepass" if content.source == "str" else "surrogateescape"
         text = content.body.decode("utf-8", errors)
-        return Envelope(envelope.refused(reason, text, tool=call.tool, status=call.status))
+        return Envelope(rendering.refused(reason, text, call, store.settings))
     sample, chars = packing.rest()
     text = sample.head + sample.tail
-    return Envelope(envelope.refused(reason, text, tool=call.tool, status=call.status, chars=chars))
+    return Envelope(rendering.refused(reason, text, call, store.settings, chars))
 
 
 def _tell(store: ResultStore, name: str, row: Result, shown: int) -> None:

@@ -8,28 +8,75 @@ from __future__ import annotations
 from callslip.handle import Handle
 from callslip.settings import Settings
 from callslip.stacks.ops import Result
-from callslip.window import envelope
+from callslip.stacks.writing import Call, Packing
+from callslip.window import envelope, handle_json
+from callslip.window.preview import preview
 
-__all__ = ["handle_of", "render"]
+__all__ = ["chosen", "handle_of", "refused", "render", "same"]
 
 
 def render(row: Result, settings: Settings) -> str:
     """The envelope of a row: a function of the row and the settings alone."""
     if row.same_as:
-        return envelope.same_as(
-            row.id, row.tool, row.shape, row.same_as, vocabulary=settings.vocabulary
-        )
+        return same(row, row.same_as, settings)
     status, _, error_type = row.status.partition(" ")
+    words, chars = settings.vocabulary, settings.preview_chars
+    if settings.style == "json":
+        return handle_json.told_as_json(
+            row.id,
+            row.tool,
+            row.shape,
+            row.preview,
+            status=status,
+            vocabulary=words,
+            preview_chars=chars,
+        )
+    kept = row.preview
     return envelope.stored(
         row.id,
         row.tool,
         row.shape,
-        row.preview,
+        handle_json.as_text(kept) if handle_json.is_json(kept) else kept,
         status=status,
         error_type=error_type,
-        vocabulary=settings.vocabulary,
-        preview_chars=settings.preview_chars,
+        vocabulary=words,
+        preview_chars=chars,
     )
+
+
+def same(row: Result, first: str, settings: Settings) -> str:
+    """The line that stands for content which was shown before, as `first`."""
+    words = settings.vocabulary
+    if settings.style == "json":
+        return handle_json.same_as_json(row.id, row.shape, first, vocabulary=words)
+    return envelope.same_as(row.id, row.tool, row.shape, first, vocabulary=words)
+
+
+def refused(
+    reason: str, text: str, call: Call, settings: Settings, chars: int | None = None
+) -> str:
+    """What a model gets of a result that could not be stored."""
+    if settings.style == "json":
+        return handle_json.refused_json(reason, text, chars, tool=call.tool)
+    return envelope.refused(reason, text, tool=call.tool, status=call.status, chars=chars)
+
+
+def chosen(packing: Packing, call: Call, settings: Settings) -> str:
+    """The preview of a content, as it is kept with its row."""
+    lines, chars = settings.preview_lines, settings.preview_chars
+    profile = packing.sample.profile
+    if settings.style == "json" and profile is not None and profile.fields:
+        return handle_json.handle_json(
+            handle_json.ANY_ID,
+            call.tool,
+            packing.shape,
+            packing.sample,
+            status=call.status.partition(" ")[0],
+            vocabulary=settings.vocabulary,
+            lines=lines,
+            preview_chars=chars,
+        )
+    return preview(packing.sample, packing.shape, lines, chars)
 
 
 def handle_of(row: Result, settings: Settings) -> Handle:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from callslip import limits
 from callslip.errors import SettingsError
@@ -17,6 +17,7 @@ from callslip.window.envelope import Vocabulary
 from callslip.window.policy import Policy, Rule
 
 Redact = Callable[[str], str]
+Style = Literal["text", "json"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +56,13 @@ class Settings:
     spool: str | None = None
     """Folder of the local spool; "" for none."""
     vocabulary: Vocabulary = "results"
+    style: Style = "text"
 
     def __post_init__(self) -> None:
         if self.vocabulary not in ("results", "files"):
             raise SettingsError(f"vocabulary={self.vocabulary!r}: give 'results' or 'files'")
+        if self.style not in ("text", "json"):
+            raise SettingsError(f"style={self.style!r}: give 'text' or 'json'")
         if self.preview_lines < 0 or self.preview_chars < 0:
             raise SettingsError(
                 f"preview_lines={self.preview_lines!r} and preview_chars={self.preview_chars!r}: "

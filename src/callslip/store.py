@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from callslip import limits
 from callslip.errors import SettingsError, StoreUnavailable
 from callslip.handle import Quota, Scope
-from callslip.settings import Event, Redact, Settings, place_of, policy_of, spool_of
+from callslip.settings import Event, Redact, Settings, Style, place_of, policy_of, spool_of
 from callslip.stacks import upkeep
 from callslip.stacks.drive import Backend, Lazy, adrive, drive
 from callslip.stacks.ops import Count, Flow, Remove, Runs, Totals, aside, do
@@ -77,6 +77,8 @@ class ResultStore:
     spool             folder that takes results while the store is away; "" for none
     vocabulary        what the read-back tools are called: ``"results"`` (`read_result`, …) or
                       ``"files"`` (`read_slice`, `grep_file`, …)
+    style             what an envelope looks like: ``"text"``, or ``"json"`` for one JSON object
+                      (`saved_to`, `rows`, `fields`, `preview`, `hint`)
 
     Raises `SettingsError`, which names the keyword, its value and what to give.
     """
@@ -101,6 +103,7 @@ class ResultStore:
         clock: Callable[[], float] | None = None,
         spool: str | PathLike[str] | None = None,
         vocabulary: Vocabulary = "results",
+        style: Style = "text",
     ) -> None:
         settings = Settings(
             url=None if url is None else fspath(url),
@@ -115,6 +118,7 @@ class ResultStore:
             on_event=on_event,
             spool=None if spool is None else fspath(spool),
             vocabulary=vocabulary,
+            style=style,
         )
         if clock is not None:
             settings = replace(settings, clock=clock)

@@ -124,3 +124,28 @@ def test_a_refused_result_says_how_much_of_it_is_shown() -> None:
 )
 def test_sizes_are_written_as_people_write_them(size: int, text: str) -> None:
     assert human_size(size) == text
+
+
+@pytest.mark.parametrize(
+    ("shape", "calls"),
+    [
+        (Shape(kind="rows", records=9), ["query_result(", "get_record(", "read_result("]),
+        (Shape(kind="document"), ["get_record(", "query_result(", "read_result("]),
+        (Shape(kind="document", inside="stdout"), ["read_result(", "search_result("]),
+        (Shape(kind="text"), ["read_result(", "search_result("]),
+        (Shape(kind="media", mime="image/png"), []),
+    ],
+)
+def test_the_notice_names_the_calls_that_are_of_use_for_this_kind(
+    shape: Shape, calls: list[str]
+) -> None:
+    for made in (stored(ID, "t", shape, "a\nb"), same_as("res_b", "t", shape, ID)):
+        notice = made.rpartition("</result>")[2]
+        assert re.findall(r"[a-z]+_[a-z]+\(", notice) == calls
+        assert notice.count(f'("{ID}"') == len(calls)
+        assert ('read="' in made) == bool(calls), "no reader is named where none is of use"
+    files = stored(ID, "t", shape, "a\nb", vocabulary="files")
+    assert not re.search(
+        r"_result|_record|result_", files.partition(">")[2].replace("</result>", "")
+    )
+    assert len(stored("res_" + "a" * 40, "t" * 99, shape, "x" * 9_000)) <= 1_600

@@ -376,7 +376,7 @@ def test_the_preview_of_case_35_stands_inside_and_the_notice_outside() -> None:
     sample, shape = recognised(case_input("35_notice_vs_data").make())
     made = stored(ID, "t", shape, preview(sample, shape))
     assert made.index("</result>") > made.index("1,925 records")
-    assert made.endswith(f'read_result("{ID}") or search_result("{ID}", pattern).')
+    assert made.endswith(f'get_record("{ID}", number) or read_result("{ID}").')
     as_json = json.loads(handle_json(ID, "t", shape, sample))
     assert as_json["hint"].startswith("Full result stored") and as_json["rows"] == 1_925
 

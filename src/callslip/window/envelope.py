@@ -14,12 +14,25 @@ from callslip.limits import ENVELOPE_CHARS, PREVIEW_CHARS, REFUSED_CHARS, TOOL_N
 from callslip.window.inert import attr, inert, shown
 from callslip.window.policy import bounded, ends, omission
 
-__all__ = ["NO_READER", "Vocabulary", "human_size", "no_reader", "refused", "same_as", "stored"]
+__all__ = [
+    "MEDIA",
+    "NOT_STORED",
+    "NO_READER",
+    "Vocabulary",
+    "human_size",
+    "next_calls",
+    "no_reader",
+    "refused",
+    "same_as",
+    "stored",
+]
 
 Vocabulary = Literal["results", "files"]
 
 _READ = {"results": "read_result", "files": "read_slice"}
 _SEARCH = {"results": "search_result", "files": "grep_file"}
+_GET = {"results": "get_record", "files": "get_by_id"}
+_QUERY = {"results": "query_result", "files": "query_file"}
 _REASON_CHARS = 40
 _TYPE_CHARS = 32
 _SHOWN_CHARS = 64
@@ -53,10 +66,11 @@ def stored(
     `preview` is what `callslip.window.preview` made: its first line says how much is shown and
     goes into the opening tag. `status` is `error` for a failed call, with its `error_type`.
     """
-    read, search = _READ[vocabulary], _SEARCH[vocabulary]
     label, _, body = preview.partition("\n")
+    read = "" if shape.kind == "media" else _READ[vocabulary]
     opening = _opening(id, tool, shape, status, error_type, label, read)
-    notice = f'Full result stored; read with {read}("{id}") or {search}("{id}", pattern).'
+    calls = next_calls(id, shape, vocabulary)
+    notice = f"Full result stored; {calls}." if calls else MEDIA
     return _frame(opening, body, notice, preview_chars + ENVELOPE_CHARS)
 
 
@@ -76,6 +90,30 @@ def no_reader(
     return _frame(opening, body, NO_READER, preview_chars + ENVELOPE_CHARS)
 
 
+NOT_STORED = (
+    "Not stored: the part left out cannot be read back. "
+    "Ask the tool for a smaller part if you need it."
+)
+
+
+def next_calls(id: str, shape: Shape, vocabulary: Vocabulary = "results") -> str:
+    """The calls that lead on from a result of this shape, in words; empty where none does.
+
+    Rows are asked by field, a document by path, a text by line and word.
+    """
+    read, get = f'{_READ[vocabulary]}("{id}")', f'{_GET[vocabulary]}("{id}"'
+    if shape.kind == "media":
+        return ""
+    if shape.kind == "rows":
+        return f'ask it with {_QUERY[vocabulary]}("{id}", where), {get}, number) or {read}'
+    if shape.kind == "document" and not shape.inside:
+        inner = "path" if vocabulary == "results" else "inside"
+        ask = f'{_QUERY[vocabulary]}("{id}", where, {inner})'
+        return f"get a part with {get}, path), ask a list in it with {ask}, or {read}"
+    return f'read with {read} or {_SEARCH[vocabulary]}("{id}", pattern)'
+
+
+MEDIA = "Full result stored; it is no text, and no tool here shows more of it."
 NO_READER = "Full result stored; no tool here reads it back, so this excerpt is all there is."
 
 
@@ -83,12 +121,11 @@ def same_as(
     id: str, tool: str, shape: Shape, first: str, *, vocabulary: Vocabulary = "results"
 ) -> str:
     """One line for content that this session has already been shown, under the handle `first`."""
-    read, search = _READ[vocabulary], _SEARCH[vocabulary]
-    tag = _attributes(id=id, tool=attr(tool, TOOL_NAME_CHARS), same_as=first, read=read)
-    return (
-        f"<result {tag}>The very same content as {first}, shown before.</result> "
-        f'Read with {read}("{first}") or {search}("{first}", pattern).'
-    )
+    read = {} if shape.kind == "media" else {"read": _READ[vocabulary]}
+    tag = _attributes(id=id, tool=attr(tool, TOOL_NAME_CHARS), same_as=first, **read)
+    calls = next_calls(first, shape, vocabulary)
+    said = f"<result {tag}>The very same content as {first}, shown before.</result>"
+    return f"{said} {calls[0].upper()}{calls[1:]}." if calls else said
 
 
 def refused(
@@ -106,10 +143,7 @@ def refused(
     words (`StoreUnavailable.reason`). `chars` is the length of the whole where `text` is only its
     two ends, put together and longer than `cap`.
     """
-    notice = (
-        "Not stored: the part left out cannot be read back. "
-        "Ask the tool for a smaller part if you need it."
-    )
+    notice = NOT_STORED
     given = {"tool": attr(tool, TOOL_NAME_CHARS), "status": attr(status, _TYPE_CHARS)}
     given = {name: word for name, word in given.items() if word}
     tag = _attributes(stored="false", reason=attr(reason, _REASON_CHARS), **given)

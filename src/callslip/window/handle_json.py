@@ -10,25 +10,34 @@ import json
 from typing import Any
 
 from callslip.handle import Shape
-from callslip.limits import ENVELOPE_CHARS, PREVIEW_CHARS, PREVIEW_LINES, TOOL_NAME_CHARS
-from callslip.window.envelope import NO_READER, Vocabulary
+from callslip.limits import (
+    ENVELOPE_CHARS,
+    PREVIEW_CHARS,
+    PREVIEW_LINES,
+    REFUSED_CHARS,
+    TOOL_NAME_CHARS,
+)
+from callslip.window.envelope import MEDIA, NO_READER, NOT_STORED, Vocabulary, next_calls
 from callslip.window.inert import inert, shown
+from callslip.window.policy import ends, omission
 from callslip.window.preview import preview
 from callslip.window.preview.parts import cut, without_base64
 from callslip.window.preview.rows import beside, shown_rows
 from callslip.window.preview.sample import Sample
 
-__all__ = ["handle_json"]
+__all__ = [
+    "ANY_ID",
+    "as_text",
+    "handle_json",
+    "is_json",
+    "refused_json",
+    "same_as_json",
+    "told_as_json",
+]
 
 _NAME = 40
-_HINTS = {
-    "results": 'Full result stored; read with read_result("{id}") or query_result("{id}", where).',
-    "files": 'Full result stored; read with read_slice("{id}") or query_file("{id}", where).',
-}
-_TEXT_HINTS = {
-    "results": 'Full result stored; read with read_result("{id}") or search_result("{id}", pattern).',
-    "files": 'Full result stored; read with read_slice("{id}") or grep_file("{id}", pattern).',
-}
+ANY_ID = "res_" + "0" * 40
+"""Stands for an id that is not known yet, and is as long as the longest."""
 
 
 def handle_json(
@@ -52,8 +61,7 @@ def handle_json(
     room = preview_chars + ENVELOPE_CHARS
     profile = sample.profile
     rows = profile is not None and bool(profile.fields)
-    hints = _HINTS if rows else _TEXT_HINTS
-    hint = hints[vocabulary].format(id=id) if reader else NO_READER
+    hint = _hint(id, shape, vocabulary) if reader else NO_READER
     made: dict[str, Any] = {"saved_to": id, "tool": cut(_quiet(tool), TOOL_NAME_CHARS)}
     if status:
         made["status"] = cut(status, 32)
@@ -87,6 +95,65 @@ def handle_json(
         made["preview"].pop()
         made["shown"] = f"{len(made['preview'])}{total}"
     return _text({**made, "hint": hint})
+
+
+def told_as_json(
+    id: str,
+    tool: str,
+    shape: Shape,
+    made: str,
+    *,
+    status: str = "",
+    vocabulary: Vocabulary = "results",
+    preview_chars: int = PREVIEW_CHARS,
+) -> str:
+    """The handle as JSON from what was kept of its preview: `handle_json` of `ANY_ID`, or a text
+    whose first line says how much it shows."""
+    hint = _hint(id, shape, vocabulary)
+    if is_json(made):
+        kept, _, _ = made.rpartition(', "hint": ')
+        return kept.replace(ANY_ID, id, 1) + f', "hint": {_text(hint)}}}'
+    label, _, body = made.partition("\n")
+    head: dict[str, Any] = {"saved_to": id, "tool": cut(_quiet(tool), TOOL_NAME_CHARS)}
+    if status:
+        head["status"] = cut(status, 32)
+    head |= {"kind": shape.kind, "shown": label or "all"}
+    return _with_text(head, body, hint, preview_chars + ENVELOPE_CHARS)
+
+
+def is_json(made: str) -> bool:
+    """Whether a kept preview is one of `handle_json`."""
+    return made.startswith(f'{{"saved_to": "{ANY_ID}"')
+
+
+def as_text(made: str) -> str:
+    """A kept preview of `handle_json` as a text with its label, for the other style."""
+    told = json.loads(made)
+    return "\n".join([told["shown"], *map(_text, told["preview"])])
+
+
+def same_as_json(id: str, shape: Shape, first: str, *, vocabulary: Vocabulary = "results") -> str:
+    """For content that this session has already been shown, under the handle `first`."""
+    said = f"The very same content as {first}, shown before."
+    calls = next_calls(first, shape, vocabulary)
+    hint = f"{said} {calls[0].upper()}{calls[1:]}." if calls else said
+    return _text({"saved_to": id, "same_as": first, "hint": hint})
+
+
+def refused_json(reason: str, text: str, chars: int | None = None, *, tool: str = "") -> str:
+    """What a model gets of a result that could not be stored: its two ends, and no handle."""
+    head = {"stored": False, "reason": cut(_quiet(reason), 40), "tool": cut(_quiet(tool), 64)}
+    total = len(text) if chars is None else chars
+    room = REFUSED_CHARS - 700
+    first, last, left = ends(text, room)
+    left += total - len(text) if left else 0
+    body = first + (omission(left) + last if left else "")
+    return _with_text(head | {"chars": total}, body, NOT_STORED, REFUSED_CHARS)
+
+
+def _hint(id: str, shape: Shape, vocabulary: Vocabulary) -> str:
+    calls = next_calls(id, shape, vocabulary)
+    return f"Full result stored; {calls}." if calls else MEDIA
 
 
 def _with_text(made: dict[str, Any], body: str, hint: str, room: int) -> str:
