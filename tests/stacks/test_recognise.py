@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -16,8 +17,10 @@ from callslip.stacks.recognise import Recogniser, inner_of, recognise
 from callslip.stacks.recognise.media import decoded, holds_base64, is_base64
 
 
-def look(body: bytes, cuts: list[int] = [], whole: bool = True) -> tuple[Recogniser, list[bytes]]:  # noqa: B006 - it is only read
-    found = recognise(body, "str", "str", body if whole else None)
+def look(
+    body: bytes, cuts: Sequence[int] = (), whole: bool = True, form: str = "str"
+) -> tuple[Recogniser, list[bytes]]:
+    found = recognise(body, "str", form, body if whole else None)
     spans: list[int] = []
     for start, end in pairwise([0, *sorted(min(cut, len(body)) for cut in cuts), len(body)]):
         spans += found.feed(body[start:end]) or []
@@ -125,8 +128,11 @@ def test_json_inside_a_string_is_opened_once() -> None:
         ({"content": [{"type": "text", "text": json.dumps(rows)}]}, "content[0].text"),
         ([{"type": "text", "text": json.dumps({"items": rows})}], "[0].text"),
     ):
-        found, _ = look(json.dumps(value).encode())
+        found, _ = look(json.dumps(value).encode(), form="json")
         assert found.inside == path
+        # Of JSON that was given as text, only what stands right at the top is read in its stead.
+        as_text, _ = look(json.dumps(value).encode())
+        assert as_text.inside == ("" if "[" in path else path)
         inner = inner_of(found)
         assert inner is not None
         assert (inner.recognised.kind, inner.recognised.records) == ("rows", 100)

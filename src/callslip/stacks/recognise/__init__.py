@@ -49,7 +49,7 @@ def recognise(head: bytes, source: Source, form: str, whole: bytes | None = None
         return Table(head[:HEAD_BYTES], mime, delimiter(head))
     if mime == "application/json" and text[:1] == b"[":
         found = about(whole) if whole is not None and _one_record(head) else None
-        return _Said(found) if found is not None else Array(head, kind, whole)
+        return _said(found, form) or Array(head, kind, whole)
     if mime == "application/json" and text[:1] == b"{":
         return _document(head, source, form, whole)
     if whole is not None and text[:1] == b'"' and whole.rstrip(b" \t\r\n")[-1:] == b'"':
@@ -61,6 +61,21 @@ def recognise(head: bytes, source: Source, form: str, whole: bytes | None = None
         if found is not None:
             return _Said(found)
     return Recogniser(kind, mime)
+
+
+_GIVEN_AS_TEXT = frozenset({"str", "bytes", "bytearray", "memoryview"})
+
+
+def _said(found: About | None, form: str) -> Recogniser | None:
+    """What a document is about, if that decides how it is read.
+
+    Who gives JSON as text gets pages of that text, to the letter. Only a long string that stands
+    right at the top (`{"stdout": …}`) is read in its stead even then; a deeper one has its path.
+    """
+    if found is None:
+        return None
+    deep = found.what == "text" and any(mark in found.path for mark in ".[")
+    return None if deep and form in _GIVEN_AS_TEXT else _Said(found)
 
 
 def _one_record(head: bytes) -> bool:
@@ -79,7 +94,7 @@ def _document(head: bytes, source: Source, form: str, whole: bytes | None) -> Re
     found = about(whole)
     if found is not None and found.what == "list" and found.spans is not None:
         return Known(found.path, found.spans, whole)
-    return _Said(found) if found is not None else Recogniser(kind, mime)
+    return _said(found, form) or Recogniser(kind, mime)
 
 
 class _Said(Recogniser):
