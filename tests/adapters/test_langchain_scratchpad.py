@@ -284,6 +284,28 @@ def test_replies_are_not_offloaded_and_the_plan_does_not_hinder_offloading() -> 
     assert store.session("t").list().total == 1
 
 
+def test_pages_of_scratch_files_are_never_stored_as_results_whatever_the_budget() -> None:
+    store = memory(threshold_chars=100)
+    pad = Pad(store.session("t"))
+    for name in "abcd":
+        pad.write_file(f"{name}.txt", f"{name} line\n" * 300)
+    model = scripted(
+        calls(*(("read_file", name, {"path": f"{name}.txt"}) for name in "abcd")),
+        "read",
+        "again",
+    )
+    agent = create_agent(
+        model,
+        middleware=[Scratchpad(store), Offload(store, turn_chars=500)],
+        checkpointer=InMemorySaver(),
+    )
+    ask(agent)
+    final = ask(agent, "And again")
+    pages = [m for m in final["messages"] if isinstance(m, ToolMessage)]
+    assert [page.text.count("line\n") > 100 for page in pages] == [True] * 4
+    assert store.session("t").list().total == 0
+
+
 def test_a_store_that_is_away_does_not_stop_a_run(tmp_path: Path) -> None:
     (tmp_path / "index.db").mkdir()
     model = scripted(write("1", "Goal"), "done")

@@ -14,7 +14,7 @@ from langchain.agents.middleware import (
 )
 from langchain_core.messages import ToolMessage
 
-from callslip.adapters.langchain_tools import NAMES
+from callslip.adapters.langchain_tools import NAMES, is_own
 from callslip.errors import SettingsError
 
 M = TypeVar("M", bound=AgentMiddleware[Any, Any, Any])
@@ -60,4 +60,4 @@ class _Sparing:
 def _is_ours(message: Any) -> bool:
     if not isinstance(message, ToolMessage):
         return False
-    return message.name in NAMES or message.text.startswith('<result id="res_')
+    return is_own(message) or message.text.startswith('<result id="res_')

@@ -16,6 +16,7 @@ from langgraph.prebuilt import ToolRuntime
 from langgraph.types import Command
 
 from callslip.adapters.langchain_scope import messages_of
+from callslip.adapters.langchain_tools import OWN
 from callslip.patterns.file_tools import FileTool, tools_for
 from callslip.patterns.scratchpad import Scratchpad
 
@@ -68,7 +69,12 @@ def bound(tool: FileTool, pad_of: PadOf) -> PadTool:
 
 
 def _answer(tool: FileTool, runtime: ToolRuntime, reply: str) -> Command[Any]:
-    message = ToolMessage("", name=tool.name, tool_call_id=runtime.tool_call_id)
+    message = ToolMessage(
+        "",
+        name=tool.name,
+        tool_call_id=runtime.tool_call_id,
+        additional_kwargs={OWN: True},
+    )
     message.content = reply  # set, not given: so it stays of the type that is never offloaded
     update: dict[str, Any] = {"messages": [message]}
     if tool.version is not None:

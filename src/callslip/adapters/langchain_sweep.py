@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from callslip.adapters.langchain_blocks import text_in
 from callslip.adapters.langchain_desk import Desk
 from callslip.adapters.langchain_results import message
-from callslip.adapters.langchain_tools import NAMES
+from callslip.adapters.langchain_tools import is_own
 from callslip.errors import StoreUnavailable
 from callslip.limits import ENVELOPE_CHARS, LIST_ITEMS
 from callslip.stacks.ops import Flow, List, do
@@ -45,7 +45,7 @@ def swept(desk: Desk, messages: Sequence[Any], budget: int | None) -> Flow[dict[
         now = changed.get(at, messages[at])
         key = f"{now.tool_call_id}\0{at:09d}"  # ids need not be unique, nor given
         size = _size(now.content)
-        if now.name in NAMES or _stays(desk, now):
+        if is_own(now) or _stays(desk, now):
             budget -= size
         else:
             sizes[key], places[key] = size, at
@@ -89,7 +89,7 @@ def summarised(desk: Desk, messages: Sequence[Any]) -> Flow[dict[int, Any]]:
 def _for(desk: Desk, given: ToolMessage, calls: Mapping[str, Mapping[str, Any]]) -> Desk:
     call = calls.get(given.tool_call_id, {})
     name = given.name or call.get("name") or "tool"
-    if given.name in NAMES:
+    if is_own(given):
         # Never stored again, whatever the threshold; only the hard cap holds for them.
         return replace(desk, tool=name, call_id=given.tool_call_id, exempt=True)
     return replace(desk, tool=name, args=call.get("args"), call_id=given.tool_call_id)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from langchain.agents.middleware import ModelRequest
-from langchain_core.messages import SystemMessage
+from langchain_core.messages import SystemMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import StructuredTool
 from langgraph.prebuilt import ToolRuntime
@@ -84,6 +84,16 @@ def read_backs(
 
 NAMES = frozenset(tool.name for tool in ResultStore().session("-").tools())
 """Every name that a read-back tool of ours has."""
+
+OWN = "callslip_own"
+"""In a tool message's `additional_kwargs`: a tool of ours answered it. Never sent to a model.
+
+For tools whose names others have too (`read_file`), where a name says nothing."""
+
+
+def is_own(message: ToolMessage) -> bool:
+    """Whether a tool of ours answered: then it is capped, and never stored in its turn."""
+    return message.name in NAMES or OWN in message.additional_kwargs
 
 
 def told(request: ModelRequest[Any]) -> ModelRequest[Any]:
