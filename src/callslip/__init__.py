@@ -19,6 +19,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from callslip.by_reference import Resolved
     from callslip.errors import (
         CallslipError,
         HandleError,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         NotRestorable,
         PatternError,
         PayloadDamaged,
+        QueryError,
         SettingsError,
         StoreError,
         StoreUnavailable,
@@ -39,7 +41,9 @@ if TYPE_CHECKING:
         Listing,
         Page,
         Quota,
+        Record,
         Reply,
+        Rows,
         Scope,
         Shape,
     )
@@ -49,6 +53,7 @@ if TYPE_CHECKING:
     from callslip.store import ResultStore
     from callslip.tools import Tool
     from callslip.window.policy import Policy
+    from callslip.window.profile import top
 
 __version__ = "0.1.0"
 
@@ -68,9 +73,13 @@ __all__ = [
     "PatternError",
     "PayloadDamaged",
     "Policy",
+    "QueryError",
     "Quota",
+    "Record",
     "Reply",
+    "Resolved",
     "ResultStore",
+    "Rows",
     "Scope",
     "Session",
     "SettingsError",
@@ -79,15 +88,18 @@ __all__ = [
     "StoreUnavailable",
     "Tool",
     "UnknownHandle",
+    "top",
 ]
 
 _ELSEWHERE = {
     "Event": "settings",
     "Opaque": "stacks.exact",
     "Policy": "window.policy",
+    "Resolved": "by_reference",
     "ResultStore": "store",
     "Session": "session",
     "Tool": "tools",
+    "top": "window.profile",
 }
 _VALUES = {
     "Envelope",
@@ -97,7 +109,9 @@ _VALUES = {
     "Listing",
     "Page",
     "Quota",
+    "Record",
     "Reply",
+    "Rows",
     "Scope",
     "Shape",
 }

@@ -19,6 +19,8 @@ from callslip.handle import Handle, Rows, Scope, Source
 from callslip.reading.page import whole
 from callslip.reading.records import Records, open_records
 from callslip.stacks.ops import Flow
+from callslip.window.inert import plain
+from callslip.window.survey import DocumentOutline, outline_of
 
 if TYPE_CHECKING:
     from callslip.reading.query import Select
@@ -31,6 +33,8 @@ __all__ = ["Queried"]
 
 Where = str | Mapping[str, Any] | None
 Names = str | Sequence[str] | None
+_LISTS = 8
+_PATH_CHARS = 60
 _Groups = Iterator[Flow[list[bytes]]]
 
 
@@ -233,6 +237,8 @@ class Queried:
 
     def _source(self, id: str, path: str) -> Flow[tuple[Result, Records]]:
         row, reader = yield from self._open(id)
+        if not path and row.shape.kind == "document" and row.shape.records is None:
+            raise QueryError(_lists((yield from reader.body()), row.id))
         return row, (yield from open_records(reader, row.shape, path))
 
     def _sources(self, asked: Select) -> Flow[list[Records]]:
@@ -270,6 +276,22 @@ class Queried:
         return (
             yield from offloading.keep(self.store, self.scope, _Kept(lines, first, table), call)
         )
+
+
+def _lists(body: bytes, id: str) -> str:
+    """What to ask of a document, which has no records itself."""
+    outline = outline_of(body, "application/json")
+    found: dict[str, int] = {}
+    if isinstance(outline, DocumentOutline):
+        for part in (*outline.parts, *outline.around, *outline.largest):
+            if part.type == "list" and part.names:
+                found.setdefault(plain(part.path, _PATH_CHARS), part.count)
+    if not found:
+        return f'This document has no list of records; get a part with get_record("{id}", path).'
+    (first, count), *rest = list(found.items())[:_LISTS]
+    others = "".join(f", {path} ({many:,})" for path, many in rest)
+    call = f'query_result("{id}", where, path="{first}")'
+    return f"This is a document; its lists are asked by path: {call} of {count:,} records{others}."
 
 
 def _cut(groups: Iterator[list[bytes]], most: int | None) -> Iterator[list[bytes]]:

@@ -34,7 +34,15 @@ class Wrapping:
     """What `Session` inherits: `offloaded`, for any function."""
 
     @overload
-    def offloaded(self, fn: F, /) -> F: ...
+    def offloaded(
+        self,
+        fn: F,
+        /,
+        *,
+        tool: str | None = None,
+        preview: PreviewOf | None = None,
+        resolve: Sequence[str] = (),
+    ) -> F: ...
 
     @overload
     def offloaded(

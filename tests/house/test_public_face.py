@@ -23,9 +23,13 @@ PUBLIC = [
     "PatternError",
     "PayloadDamaged",
     "Policy",
+    "QueryError",
     "Quota",
+    "Record",
     "Reply",
+    "Resolved",
     "ResultStore",
+    "Rows",
     "Scope",
     "Session",
     "SettingsError",
@@ -34,6 +38,7 @@ PUBLIC = [
     "StoreUnavailable",
     "Tool",
     "UnknownHandle",
+    "top",
 ]
 """Taking a name away, or adding one, is a decision: change this list together with CHANGELOG.md."""
 
@@ -49,6 +54,7 @@ HEAVY = [
     "pydantic",
     "re2",
     "rich",
+    "sqlglot",
     "zstandard",
 ]
 """What `import callslip` must not bring in: each of them costs more than the package itself."""
