@@ -38,7 +38,7 @@ NOW = 1_790_000_000.0
 
 def vocabulary() -> tuple[list[str], list[float]]:
     rng = random.Random(SEED)
-    onsets, vowels = "b c d f g h k l m n p r s t v w st tr pl gr".split(), "aeiou"
+    onsets, vowels = [*"bcdfghklmnprstvw", "st", "tr", "pl", "gr"], "aeiou"
     words: dict[str, None] = {}
     while len(words) < WORDS:
         parts = [rng.choice(onsets) + rng.choice(vowels) for _ in range(rng.randint(2, 4))]
@@ -64,7 +64,9 @@ def build(path: Path, count: int) -> float:
         db.execute("PRAGMA cache_size = -400000")
         for n, text in enumerate(facts(count)):
             kind = KINDS[n % len(KINDS)]
-            told = Told(text, tuple(words_of(text)), sameness(text), kind=kind, metadata={"n": n % 9})
+            told = Told(
+                text, tuple(words_of(text)), sameness(text), kind=kind, metadata={"n": n % 9}
+            )
             name = sameness(text).hex()
             batch.append(Remember(NAMESPACE, told, [f"mem_{name[:k]}" for k in (8, 16)], NOW + n))
             if len(batch) == 2_000:
@@ -138,7 +140,9 @@ def main() -> int:
     parser.add_argument("--folder", type=Path)
     given = parser.parse_args()
     folder = given.folder or Path(tempfile.mkdtemp(prefix="callslip-memory-"))
-    print("| facts | first | median ms | p95 | worst | with kind and field | remember | found | MB |")
+    print(
+        "| facts | first | median ms | p95 | worst | with kind and field | remember | found | MB |"
+    )
     print("|---|---|---|---|---|---|---|---|---|")
     for count in given.facts:
         path = folder / str(count) / "index.db"
@@ -148,7 +152,9 @@ def main() -> int:
         got = measure(path, count, given.queries)
         figures = [f"{got[name]:.1f}" for name in list(got)[:-1]]
         size = os.path.getsize(path) / 1e6
-        print(f"| {count:,} | {' | '.join(figures)} | {got['found']:.0%} | {size:,.0f} |", flush=True)
+        print(
+            f"| {count:,} | {' | '.join(figures)} | {got['found']:.0%} | {size:,.0f} |", flush=True
+        )
     return 0
 
 

@@ -80,7 +80,7 @@ FRAMEWORKS = {
     "haystack": "haystack",
     "langchain": "langchain",
     "langchain_core": "langchain",
-    "langgraph": "langchain",
+    "langgraph": "lang",  # langchain….py and langgraph….py
     "llama_index": "llama_index",
     "mcp": "mcp",
     "openai": "openai_agents",

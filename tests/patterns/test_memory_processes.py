@@ -8,7 +8,7 @@ from callslip.patterns.memory import Memory
 from tests.patterns.memory_worker import remember_and_recall
 
 PROCESSES = 8
-COUNT = 24
+COUNT = 16
 
 
 def test_eight_processes_lose_nothing_and_keep_each_fact_once(tmp_path: Path) -> None:

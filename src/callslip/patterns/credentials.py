@@ -26,7 +26,7 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("a password in an address", re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s/:@]*:(?!//)[^\s/@]{3,}@")),
     (
         "an authorization header",
-        re.compile(r"\b(?:bearer|basic)\s+(?=\S*\d)[\w+/.~-]{16,}=*", re.I),
+        re.compile(r"\b(?:bearer|basic)\s+(?=\S*\d)[\w+/.~-]{16,}=*", re.IGNORECASE),
     ),
 )
 _NAMED = re.compile(

@@ -40,7 +40,6 @@ logger = logging.getLogger("callslip")
 Screen = Callable[[str], str | None]
 Expires = float | int | timedelta | datetime | None
 
-_SWEPT_BY_THE_WAY = 20
 _FUSED_FROM = 50
 
 
@@ -58,6 +57,9 @@ class Shelf:
     """The number of the embedding; 0 before it is known."""
     complete: bool = False
     """Whether no fact was without a vector when that was last looked at."""
+    deep: bool = False
+    """Whether the namespaces below belong to it, too."""
+    swept_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,20 +80,27 @@ class Said:
 def remember(shelf: Shelf, said: Said) -> Flow[Remembered]:
     """Remember a fact; raises `FactRefused`, `SettingsError`."""
     told = _told(shelf, said)
-    name = _name(shelf.namespace, told)
     did = yield from do(
         Remember(
             shelf.namespace,
             told,
-            [f"mem_{name[:chars]}" for chars in (8, 12, 20, 40)],
+            ids_of(shelf.namespace, told.key, told.same),
             shelf.now(),
             most_facts=shelf.most_facts,
             most_bytes=shelf.most_bytes,
         )
     )
-    yield from _kept_near(shelf, did)
-    yield from do(SweepFacts(shelf.now(), _SWEPT_BY_THE_WAY))
+    yield from kept_near(shelf, did)
+    yield from sweep(shelf)
     return did
+
+
+def sweep(shelf: Shelf) -> Flow[None]:
+    """Delete a few facts that have run out, by the way and now and then."""
+    now = shelf.now()
+    if shelf.swept_at is None or not 0 <= now - shelf.swept_at < limits.SWEEP_EVERY_SECONDS:
+        shelf.swept_at = now
+        yield from do(SweepFacts(now, limits.SWEEP_ROWS))
 
 
 def update(shelf: Shelf, id: str, changes: Mapping[str, Any]) -> Flow[Remembered]:
@@ -110,7 +119,7 @@ def update(shelf: Shelf, id: str, changes: Mapping[str, Any]) -> Flow[Remembered
         if did is None:
             raise UnknownFact(id)
         if did.outcome == "repeated" or did.before is not None:
-            yield from _kept_near(shelf, did)
+            yield from kept_near(shelf, did)
             return did
 
 
@@ -126,7 +135,7 @@ def _told(shelf: Shelf, said: Said) -> Told:
         if value and len(value) > limits.FACT_NAME_CHARS:
             raise SettingsError(f"{name}: at most {limits.FACT_NAME_CHARS} characters")
         named[name] = _screened(shelf, value) if value else value
-    metadata = _plain(shelf, said.metadata)
+    metadata = plain(shelf, said.metadata)
     if len(text) > limits.FACT_CHARS:
         raise SettingsError(
             f"text: {len(text):,} characters; a fact has {limits.FACT_CHARS:,} at the most, and "
@@ -159,15 +168,18 @@ def _screened(shelf: Shelf, text: str) -> str:
     return text
 
 
-def _plain(shelf: Shelf, metadata: Mapping[str, Any] | None) -> dict[str, Any]:
+def plain(
+    shelf: Shelf, metadata: Mapping[str, Any] | None, most: int = limits.FACT_METADATA_CHARS
+) -> dict[str, Any]:
+    """An object as JSON holds it, each of its texts screened."""
     if not metadata:
         return {}
     try:
         text = json.dumps(dict(metadata), ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise SettingsError(f"metadata: give what JSON can hold ({error})") from None
-    if len(text) > limits.FACT_METADATA_CHARS:
-        raise SettingsError(f"metadata: at most {limits.FACT_METADATA_CHARS:,} characters of JSON")
+    if len(text) > most:
+        raise SettingsError(f"metadata: at most {most:,} characters of JSON")
 
     def screened(value: Any) -> Any:
         if isinstance(value, str):
@@ -189,11 +201,13 @@ def _plain(shelf: Shelf, metadata: Mapping[str, Any] | None) -> dict[str, Any]:
     return found
 
 
-def _name(namespace: Namespace, told: Told) -> str:
-    """What the id is made of: the same fact told again in the same place is of the same id."""
-    about = ["key", told.key] if told.key is not None else ["text", told.same.hex()]
+def ids_of(namespace: Namespace, key: str | None, same: bytes) -> list[str]:
+    """The ids of a fact, the shortest first: of its key, or of what it says. So the same fact told
+    again in the same place has the same id, whoever tells it."""
+    about = ["key", key] if key is not None else ["text", same.hex()]
     line = json.dumps([namespace, about]).encode()
-    return hashlib.blake2b(line, digest_size=20).hexdigest()
+    name = hashlib.blake2b(line, digest_size=20).hexdigest()
+    return [f"mem_{name[:chars]}" for chars in (8, 12, 20, 40)]
 
 
 def expires_at(expires: Expires, now: float) -> float | None:
@@ -276,7 +290,9 @@ def embed_some(shelf: Shelf, limit: int) -> Flow[int]:
     """Embed up to `limit` facts that have no vector of this embedding; answer how many."""
     assert shelf.embedding is not None
     model = yield from known(shelf)
-    lacking = yield from do(Vectorless(Which(shelf.namespace), model, limit, shelf.now()))
+    lacking = yield from do(
+        Vectorless(Which(shelf.namespace, shelf.deep), model, limit, shelf.now())
+    )
     shelf.complete = len(lacking) < limit
     if not lacking:
         return 0
@@ -304,7 +320,7 @@ def rebuild(shelf: Shelf) -> Flow[int]:
     return made
 
 
-def _kept_near(shelf: Shelf, did: Remembered) -> Flow[None]:
+def kept_near(shelf: Shelf, did: Remembered) -> Flow[None]:
     """Give what was just told its vector. A fact is remembered even where its embedding fails."""
     if shelf.embedding is None:
         return

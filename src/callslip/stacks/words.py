@@ -81,6 +81,8 @@ class Asked:
     """Neighbours written as one word: `time zone` also asks for `timezone`. Less sure."""
     halves: tuple[tuple[str, str], ...] = ()
     """The two words that each of `joined` is made of."""
+    text: str = ""
+    """The query as it was given."""
 
     def weight(self, word: str) -> float:
         """How much a word of the query counts, beside how rare it is."""
@@ -99,7 +101,7 @@ def asked(query: str) -> Asked:
         if not _IS_DENSE.search(one + two) and one not in COMMON and two not in COMMON
     }
     fresh = {word: halves for word, halves in joined.items() if word not in words}
-    return Asked(words, tuple(fresh), tuple(fresh.values()))
+    return Asked(words, tuple(fresh), tuple(fresh.values()), query)
 
 
 def kind_word(kind: str) -> str:
