@@ -111,6 +111,9 @@ class SqliteDb(Db):
                 self.runs.list("", "", last=0)  # makes the file, with its rights
                 saver = self._open.enter_context(saver_class.from_conn_string(str(self.path)))
                 saver.conn.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
+                # Of the checkpoints alone: a killed process loses none, a power failure at most the
+                # last steps, which are then done again. Results and runs are on the disk.
+                saver.conn.execute("PRAGMA synchronous = NORMAL")
                 self._opened = saver
             return self._opened
 

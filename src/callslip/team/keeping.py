@@ -80,7 +80,7 @@ def _kept(run: Run, made: Sequence[BaseMessage], at: int, known: dict[str, str])
     elif isinstance(message, AIMessage) and run.call and store.settings.member_responses:
         last = at == len(made) - 1
         about = run.call if last else {"tool": run.owner.id, "call_id": message.id}
-        if last and run.above is not None:
+        if last and run.above is not None and run.above is not store:
             # The leader's row first: so it has the leader's preview, and both show one handle.
             run.above.session(run.session, user=run.user).offload(str(message.text), **about)
     else:
