@@ -11,6 +11,33 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SHOWN = {
+    "offload_member_results.py": [
+        "members have answered 351,946 characters, the leader's transcript has 4,",
+        "What is stored, and read by any of them by its id:",
+        "catalogue: 1,200 lines, 89,399 bytes",
+        "delegate_task_to_member: 1,200 lines, 89,399 bytes, the same as res_",
+        "3 payloads, 2",
+    ],
+    "handing_a_result_to_a_member.py": [
+        "inspector: 158,480 characters",
+        "editor: line 1789: finding 1789: the pump at station 20 LEAKS",
+        "counter: 2,499 pumps are tight",
+        "The leader's messages have 1,4",
+    ],
+    "member_store_settings.py": [
+        "inherits: setting None, store: 8,000 characters, preview 1200, the team",
+        "opts-out: setting False, store: none",
+        "store: 16,000 characters, preview 200, its own",
+        "opts-out: its history holds 28,784 of 28,784 characters",
+        "own: its history holds 572 of 23,784 characters",
+    ],
+    "offload_agent_results.py": [
+        "line 1743: 12:29:02 ERROR shop payment gateway answered 502, giving up",
+        "line 8: 12:00:07 INFO shop request 7 done",
+        "the transcript has 1,9",
+        "3,000 lines of service_log, 109,914 bytes",
+        "what your code loads is what the tool returned: True",
+    ],
     "forty_eight_candidates.py": [
         "answer: 3 true matches: C-07, C-19, C-40; all by the tax number.",
         "the sub-agent's window: 4",
