@@ -22,6 +22,9 @@ _COMMANDS = {
     "put": "putting",
     "read": "looking",
     "search": "looking",
+    "query": "asking",
+    "get": "asking",
+    "sql": "asking",
     "ls": "listing",
     "show": "listing",
     "export": "taking",
@@ -124,7 +127,7 @@ def _ended(number: int, frame: FrameType | None) -> NoReturn:
 def cli(ctx: click.Context) -> int | None:
     """Keep large outputs out of the way, and read any slice of them back.
 
-    A result is stored once and gets a short id; read, search, show and export take that id.
+    A result is stored once and gets a short id; read, search, query, get, show and export take it.
     """
     if ctx.invoked_subcommand is None:
         out.text(ctx.get_help())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callslip.cli import out
+from callslip.cli import out, tables
 from callslip.cli.given import given, id_argument, verb
 from callslip.handle import Handle
 from callslip.window.envelope import human_size
@@ -49,7 +49,7 @@ def ls(ctx: click.Context, after: int, limit: int | None, quiet: bool) -> None:
     elif out.on_terminal():
         handles = list(found)
         if handles:
-            _draw(_results(handles, session.store.now()))
+            tables.draw(_results(handles, session.store.now()))
         else:
             out.note(f"nothing is stored in session {held.session_name}; see: callslip sessions")
     else:
@@ -74,7 +74,7 @@ def _line(handle: Handle) -> str:
 
 
 def _results(handles: Sequence[Handle], now: float) -> Table:
-    table = _table(expand=True)
+    table = tables.table(expand=True)
     table.add_column("id", style="cyan", no_wrap=True)
     table.add_column("tool", no_wrap=True, max_width=16)
     table.add_column("lines", justify="right", no_wrap=True)
@@ -89,7 +89,7 @@ def _results(handles: Sequence[Handle], now: float) -> Table:
             f"{handle.lines:,}",
             human_size(handle.size),
             _age(now - handle.created_at),
-            _plain(what),
+            tables.plain(what),
         )
     return table
 
@@ -107,39 +107,11 @@ def _said(args: str) -> str:
     return ", ".join(f"{name}={value}" for name, value in given.items())
 
 
-def _plain(words: str) -> Text:
-    from rich.text import Text
-
-    return Text(words, no_wrap=True, overflow="ellipsis")
-
-
 def _marked(tool: str, status: str) -> Text:
     from rich.text import Text
 
     text = Text(tool, no_wrap=True, overflow="ellipsis")
     return text if not status else Text.assemble(("! ", "red"), text)
-
-
-def _table(*, expand: bool = False) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    return Table(
-        box=box.SIMPLE_HEAD,
-        show_edge=False,
-        pad_edge=False,
-        header_style="bold",
-        border_style="bright_black",
-        expand=expand,
-    )
-
-
-def _draw(table: Table) -> None:
-    import sys
-
-    from rich.console import Console
-
-    Console(file=sys.stdout, highlight=False, markup=False, emoji=False).print(table)
 
 
 def _age(seconds: float) -> str:
@@ -166,10 +138,17 @@ def show(ctx: click.Context, id: str) -> None:
     if body:
         bar = out.style("│", dim=True)
         out.styled(f"\n  {out.style(label, dim=True)}")
-        for line in out.harmless(body).split("\n"):
-            out.styled(f"  {bar} {out.fitting(line, beside=4)}".rstrip())
+        lines = out.harmless(body).split("\n")
+        as_rows = handle.kind == "rows" and out.on_terminal()
+        for part in tables.sections(lines) if as_rows else lines:
+            if isinstance(part, str):
+                out.styled(f"  {bar} {out.fitting(part, beside=4)}".rstrip())
+            else:
+                tables.of_records([row for _, row in part], [n for n, _ in part], indent=2)
     out.styled("")
-    for words in (("read", id), ("search", id, "PATTERN"), ("export", id, "-o", "FILE")):
+    ask = (("query", id, "WHERE"),) if handle.kind == "rows" else ()
+    ways = (("read", id), ("search", id, "PATTERN"), *ask, ("export", id, "-o", "FILE"))
+    for words in ways:
         out.styled("  " + out.style(out.harmless(held.again(*words)), dim=True))
 
 
@@ -229,7 +208,7 @@ def sessions(ctx: click.Context, limit: int) -> None:
                 }
             )
     elif out.on_terminal():
-        table = _table()
+        table = tables.table()
         shown = [
             name
             for name in ("session", "user", "tenant")
@@ -240,10 +219,10 @@ def sessions(ctx: click.Context, limit: int) -> None:
         for name in ("results", "last used"):
             table.add_column(name, justify="right", no_wrap=True)
         for scope, active, results in found:
-            names = [_plain(out.one_line(getattr(scope, name))) for name in shown]
+            names = [tables.plain(out.one_line(getattr(scope, name))) for name in shown]
             ago = _age(store.now() - active)
             table.add_row(*names, f"{results:,}", ago if ago == "now" else f"{ago} ago")
-        _draw(table)
+        tables.draw(table)
     else:
         for scope, active, results in found:
             made = datetime.fromtimestamp(active, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
