@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("callslip")
 
 Setting = bool | ResultStore | None
-_DEFAULT = ResultStore()
+DEFAULT = ResultStore()
 """The settings of `True`. One object, so that all who say `True` share what is bound to a file."""
 
 
@@ -40,7 +40,7 @@ def effective(owner: Owner, db: Db | None, inherited: ResultStore | None) -> Res
         return None
     if setting is None or (setting is True and inherited is not None):
         return inherited
-    given = _DEFAULT if setting is True else setting
+    given = DEFAULT if setting is True else setting
     payloads = place_of(inherited.settings).payloads if inherited is not None else None
     bound = None if db is None else db.bind(given, payloads)
     if bound is None and not owner._warned:

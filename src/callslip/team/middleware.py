@@ -69,7 +69,10 @@ class Failures(AgentMiddleware[Any, Any, Any]):
 def _failed(request: ToolCallRequest, error: Exception) -> ToolMessage:
     call = request.tool_call
     logger.warning("%s failed", call["name"], exc_info=error)
-    text = str(error) or type(error).__name__
+    if isinstance(error, CallslipError):
+        text = error.for_model  # ours may name a path
+    else:
+        text = str(error) or type(error).__name__
     return ToolMessage(text, name=call["name"], tool_call_id=call["id"] or "", status="error")
 
 

@@ -113,7 +113,8 @@ class Run:
             given = {"messages": record.input}
         elif state.interrupts and self.resume is not NOTHING:
             given = Command(resume=self.resume)
-        go = given is not None or bool(state.next and not state.interrupts)
+        # Not `next`: it is empty where a step is done and its checkpoint is not yet written.
+        go = given is not None or bool(state.tasks and not state.interrupts)
         modes = ["messages", "updates", "custom"] if self.stream else ["updates"]
         how = {
             "config": config,

@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from callslip.store import ResultStore
+from callslip.team.binding import DEFAULT
 from callslip.team.db import Db, InMemoryDb
 from callslip.team.output import RunOutput
 from callslip.team.records import held, unpacked
@@ -83,7 +84,7 @@ class Sessions:
         """The database, and a store on it: its results outlive a setting that was turned off."""
         self.initialize()
         db = self.db or self._scratch
-        store = self.result_store or next(iter(db.bound), None) or db.bind(ResultStore())
+        store = self.result_store or next(iter(db.bound), None) or db.bind(DEFAULT)
         return db, store
 
     def _unfinished(self: Owner, going: Run, run: str | None) -> str | None:  # type: ignore[misc]
