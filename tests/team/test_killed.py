@@ -7,7 +7,18 @@ import signal
 import subprocess
 import sys
 from ast import literal_eval
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+from callslip.stacks.index.runs import SqliteRuns
+from callslip.stacks.index.sqlite import SqliteIndex
+from callslip.team import Agent, SqliteDb, Team
+from tests.team.team_helpers import REPORT, call, delegate, scripted
 
 WORKER = Path(__file__).with_name("killed_worker.py")
 ROOT = Path(__file__).parents[2]
@@ -55,3 +66,78 @@ def test_killed_in_the_middle_of_a_delegation_nothing_is_lost_and_nothing_stored
     assert (answer, stored) == ("Next.", "3 3")
     assert literal_eval(leaders)[-2:] == [("ai", "Done."), ("human", "And?")]
     assert list(tmp_path.glob("team.db-payloads/**/*.tmp")) == []
+
+
+class Killed(BaseException):
+    """What no code of ours or LangGraph's may catch and go on from."""
+
+
+def test_cut_off_at_any_write_the_run_ends_as_if_nothing_had_happened(tmp_path: Path) -> None:
+    """Before and after each write of a checkpoint, a record or a result, one after the other."""
+
+    def leads(messages: Sequence[BaseMessage]) -> AIMessage | str:
+        return delegate("a") if messages[-1].type == "human" else "Done."
+
+    def works(messages: Sequence[BaseMessage]) -> AIMessage | str:
+        return call("fetch") if messages[-1].type == "human" else REPORT
+
+    def fetch() -> str:
+        """The data."""
+        return REPORT + "raw"
+
+    def team(folder: Path) -> Team:
+        model = scripted(*[works] * 9)
+        member = Agent(id="a", model=model, tools=[fetch])
+        db = SqliteDb(folder / "team.db")
+        return Team(
+            model=scripted(*[leads] * 9), members=[member], db=db, offload_tool_results=True
+        )
+
+    left = 0
+
+    def counted(owner: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        done = getattr(owner, name)
+
+        def counting(*given: Any, **named: Any) -> Any:
+            nonlocal left
+            for moment in ("before", "after"):
+                if moment == "after":
+                    result = done(*given, **named)
+                left -= 1
+                if left == 0:
+                    raise Killed
+            return result
+
+        monkeypatch.setattr(owner, name, counting)
+
+    points = 0
+    while True:
+        points += 3  # before and after in turn, of each kind of write
+        folder = tmp_path / str(points)
+        folder.mkdir()
+        with pytest.MonkeyPatch.context() as patch:
+            for owner, name in (
+                (SqliteSaver, "put"),
+                (SqliteSaver, "put_writes"),
+                (SqliteSaver, "delete_thread"),
+                (SqliteRuns, "put"),
+                (SqliteIndex, "_run"),
+            ):
+                counted(owner, name, patch)
+            left = points
+            try:
+                team(folder).run("Go.", session_id="s1")
+            except Killed:
+                pass
+            else:
+                break
+        again = team(folder)
+        rows = again.db.runs.list("", "s1", status=("running",))  # type: ignore[union-attr]
+        if rows and not rows[0].parent:
+            out = again.continue_run(session_id="s1")
+            assert out.content == "Done.", points
+            assert [each.content for each in out.member_responses] == [REPORT], points
+        assert again.result_store is None or again.result_store.stats().payloads == 2, points
+        statuses = [(run.agent_id, run.status) for run in again.runs("s1")]
+        assert points < 3 or statuses == [("team", "completed"), ("a", "completed")], points
+    assert points > 60
