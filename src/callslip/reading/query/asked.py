@@ -18,7 +18,7 @@ from callslip.reading.query.table import Source, Table
 from callslip.reading.query.typed import Typed
 from callslip.stacks.ops import Flow
 
-__all__ = ["Asked", "Output", "Plan", "name_of", "over_many", "planned", "shown_sql"]
+__all__ = ["Asked", "Output", "Plan", "called", "name_of", "over_many", "planned", "shown_sql"]
 
 _NAME_CHARS = 60
 ALIAS = "r"
@@ -204,14 +204,18 @@ def over_many(node: Any) -> bool:
     return any(isinstance(part, exp.AggFunc) for part in node.walk())
 
 
+def called(path: Path) -> str:
+    """What a field is called where it comes out: by its own name, a path as it is written."""
+    return str(path[0]) if len(path) == 1 else spelled(path)
+
+
 def name_of(node: Any) -> str:
     """What comes out of it is called: its alias, its field, or itself."""
     if node.alias:
         return str(node.alias)
     steps = written(node)
     if steps is not None:
-        path = tuple(steps[0])
-        return str(path[0]) if len(path) == 1 else spelled(path)
+        return called(tuple(steps[0]))
     return str(node.sql(dialect="duckdb"))[:_NAME_CHARS].lower()
 
 

@@ -15,9 +15,10 @@ from callslip.limits import PAGE_CHARS, QUERY_SECONDS, ROWS_CAP, ROWS_DEFAULT
 from callslip.reading.page import whole
 from callslip.reading.query import guard
 from callslip.reading.query.asked import Output, name_of, over_many, shown_sql
+from callslip.reading.query.asked import called as own_name
 from callslip.reading.query.compile import Compiler
 from callslip.reading.query.engine import Run, streams
-from callslip.reading.query.names import Names, spelled, written
+from callslip.reading.query.names import Names, written
 from callslip.reading.query.reply import as_object, selected
 from callslip.reading.query.table import Source, Tables
 from callslip.reading.query.typed import Typed
@@ -207,7 +208,7 @@ def _called(chosen: Sequence[Any], names: Names) -> list[str]:
     for node in chosen:
         steps = None if node.alias else written(node)
         prefixed = steps and len(steps[0]) > 1 and str(steps[0][0]) in names.tables
-        short.append(spelled(tuple(steps[0][1:])) if steps and prefixed else name_of(node))
+        short.append(own_name(tuple(steps[0][1:])) if steps and prefixed else name_of(node))
     found: list[str] = []
     for node, name in zip(chosen, short, strict=True):
         called = name if short.count(name) == 1 else name_of(node)
