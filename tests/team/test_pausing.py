@@ -180,3 +180,36 @@ def test_approval_of_tools_asks_as_langchain_does_and_never_for_reading(db: Sqli
     assert pause.value["action_requests"][0]["name"] == "fetch"
     out = team.continue_run(paused, {"decisions": [{"type": "approve"}]})
     assert out.content == "Done."
+
+
+def test_killed_between_the_answer_and_what_follows_it_the_answer_is_not_lost(
+    tmp_path: Path,
+) -> None:
+    """The member has its answer, and the process ends before it or the leader is done."""
+    asked: list[int] = []
+
+    class Killed(BaseException):
+        pass
+
+    def works(messages: Any) -> Any:
+        if messages[-1].type == "human":
+            return call("approve", what="deploy")
+        asked.append(1)
+        if len(asked) == 1:
+            raise Killed
+        return messages[-1].text
+
+    def made() -> Team:
+        model = scripted(*[works] * 4)
+        ops = Agent(id="ops", model=model, tools=[approve])
+        leader = scripted(*[lambda m: delegate("ops") if m[-1].type == "human" else "Done."] * 4)
+        return Team(model=leader, members=[ops], db=SqliteDb(tmp_path / "team.db"))
+
+    paused = made().run("Go.", session_id="s1")
+    with pytest.raises(Killed):
+        made().continue_run(paused, "yes")
+    out = made().continue_run(paused.run_id, session_id="s1")
+    if out.is_paused:  # it is asked again at the most; what was done is not done again
+        out = made().continue_run(paused.run_id, "yes", session_id="s1")
+    assert out.content == "Done."
+    assert out.member_responses[0].content == "deploy: yes"

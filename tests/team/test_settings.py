@@ -187,3 +187,42 @@ def test_each_owner_with_a_setting_of_its_own_warns_once(
 def test_a_database_of_a_wrong_kind_is_refused() -> None:
     with pytest.raises(TypeError, match="SqliteDb"):
         Agent(db="team.db")  # type: ignore[arg-type]
+
+
+class Elsewhere(Db):
+    """A database of another kind that has a place for results: what a PostgreSQL one will be."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(InMemorySaver(), InMemoryDb().runs)
+        self._folder = folder
+        self._copies: dict[int, ResultStore] = {}
+
+    def bind(self, store: ResultStore, payloads: str | None = None) -> ResultStore | None:
+        if id(store) not in self._copies:
+            self._copies[id(store)] = store.bind(self._folder, payloads)
+        return self._copies[id(store)]
+
+    @property
+    def bound(self) -> list[ResultStore]:
+        return list(self._copies.values())
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_database_of_another_kind_needs_a_saver_runs_and_a_place_for_results(
+    mode: str, tmp_path: Path
+) -> None:
+    team = team_of(Agent(id="a", model=scripted(REPORT)), Elsewhere(tmp_path / "results"))
+    out = go(mode, team, "Go.", session_id="s1")
+    assert out.messages[2].text.startswith("<result ")
+    assert stored_answer(team, "a").startswith("<result ")
+    assert team.delete_session("s1") == 2
+
+
+def test_a_store_with_a_url_of_its_own_is_bound_to_the_teams_database_all_the_same(
+    db: SqliteDb, tmp_path: Path
+) -> None:
+    store = ResultStore(tmp_path / "own")
+    team = team_of(Agent(id="a", model=scripted(REPORT)), db, store)
+    team.run("Go.", session_id="s1")
+    assert team.result_store is not None and team.result_store.stats().results == 1
+    assert not (tmp_path / "own").exists() and store.settings.url == str(tmp_path / "own")

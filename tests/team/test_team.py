@@ -325,16 +325,17 @@ def test_a_session_goes_on_in_another_process_object(tmp_path: Path) -> None:
 
 
 def test_a_model_may_be_given_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = scripted("hello")
+    model = scripted("hello", "again")
     asked: list[str] = []
 
     def init(name: str, **_: object) -> object:
         asked.append(name)
         return model
 
-    monkeypatch.setattr("langchain.agents.factory.init_chat_model", init)
-    assert Agent(model="anthropic:some-model").run("hi").content == "hello"
-    assert asked == ["anthropic:some-model"]
+    monkeypatch.setattr("callslip.team.owner.init_chat_model", init)
+    agent = Agent(model="anthropic:some-model")
+    assert [agent.run("hi").content for _ in range(2)] == ["hello", "again"]
+    assert asked == ["anthropic:some-model"]  # made once: it has connections of its own
 
 
 def test_members_without_a_model_have_their_teams(db: SqliteDb) -> None:

@@ -8,6 +8,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from langchain.agents.middleware import ToolRetryMiddleware
 
 from callslip import ResultStore
 from callslip.errors import SettingsError, StoreUnavailable
@@ -48,6 +49,24 @@ def test_an_error_of_ours_tells_the_model_no_path(db: SqliteDb, tmp_path: Path) 
     leader = scripted(call("broken"), "Too bad.")
     out = Agent(model=leader, tools=[broken], db=db).run("Go.")
     assert str(tmp_path) not in out.messages[2].text and out.messages[2].text
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_middleware_that_tries_again_sees_what_a_tool_raised(mode: str, db: SqliteDb) -> None:
+    tried: list[int] = []
+
+    def flaky() -> str:
+        """Works at the second attempt."""
+        tried.append(1)
+        if len(tried) == 1:
+            raise ConnectionError("away")
+        return "here"
+
+    again = ToolRetryMiddleware(max_retries=1, initial_delay=0, jitter=False)
+    model = scripted(call("flaky"), "Done.")
+    agent = Agent(model=model, tools=[flaky], middleware=[again], db=db)
+    out = go(mode, agent, "Go.")
+    assert out.messages[2].text == "here" and len(tried) == 2
 
 
 def test_a_database_of_another_program_is_left_alone(tmp_path: Path) -> None:

@@ -67,8 +67,8 @@ def delegation_tools(team: Team) -> list[StructuredTool]:
         coroutine=ato_all,
         return_direct=team.respond_directly,
     )
-    if team.delegate_to_all_members:
-        return [every]
+    if team.delegate_to_all_members or not team.members:
+        return [every] if team.members else []
     return [one, every] if len(team.members) > 1 else [one]
 
 
@@ -142,7 +142,7 @@ def _runs(runtime: ToolRuntime, members: Sequence[Owner], task: str) -> list[Run
             run_id=uuid.uuid5(uuid.NAMESPACE_OID, key).hex,
             session=above.session,
             user=above.user,
-            path=f"{above.path}/{member.id}",
+            path="/".join([above.path, member.id.replace("/", "//")]),
             model=member.model or above.model,
             input=[HumanMessage(task)],
             stream=above.stream,

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware, ToolCallLimitMiddleware
+from langchain.chat_models import init_chat_model
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage
 
@@ -70,6 +71,7 @@ class Owner(Sessions):
         self.result_store: ResultStore | None = None
         """The store it runs with, as of the last time that it or its team was initialised."""
         self._warned = False
+        self._made: tuple[str, BaseChatModel] | None = None
         self._scratch = InMemoryDb()
 
     def __repr__(self) -> str:
@@ -95,22 +97,32 @@ class Owner(Sessions):
 
     def _graph(self, run: Run) -> Any:
         """LangChain's agent for a run; its state is this run's messages, in `run.db`."""
-        middleware: list[Any] = [History()]
+        # Failures outside of what a caller brings: a middleware that tries again sees the error.
+        middleware: list[Any] = [History(), Failures()]
         if self.tool_call_limit is not None:
             limit: Any = ToolCallLimitMiddleware(run_limit=self.tool_call_limit)
             middleware.append(exempt(limit))
         middleware += self.middleware
         if run.store is not None:
             middleware.append(TeamOffload(run.store))
+        run.model = self._chat_model(run.model)
         return create_agent(
             run.model,
             [*self.tools, *self._own_tools()],
             system_prompt=self._prompt() or None,
-            middleware=[*middleware, Failures()],
+            middleware=middleware,
             context_schema=Run,
             checkpointer=run.db.saver,
-            name=self.id,
+            name=slug(self.id) or None,  # providers refuse a message's name with spaces
         )
+
+    def _chat_model(self, given: str | BaseChatModel) -> BaseChatModel:
+        """The model of a name, made once: it has connections of its own."""
+        if not isinstance(given, str):
+            return given
+        if self._made is None or self._made[0] != given:
+            self._made = given, init_chat_model(given)
+        return self._made[1]
 
     def _run(self, input: Input, session_id: str | None, user_id: str | None, stream: bool) -> Run:
         if session_id == "":
