@@ -113,8 +113,12 @@ class Run:
             given = {"messages": record.input}
         elif state.interrupts and self.resume is not NOTHING:
             given = Command(resume=self.resume)
-        # Not `next`: it is empty where a step is done and its checkpoint is not yet written.
-        go = given is not None or bool(state.tasks and not state.interrupts)
+            if found is not None:
+                self.db.runs.put(packed(found, record, "running"))
+        # Not `next`: it is empty where a step is done and its checkpoint is not yet written. What
+        # waits and is not noted as paused has been answered, and was cut off after that.
+        waits = bool(state.interrupts) and found is not None and found.status == "paused"
+        go = given is not None or bool(state.tasks and not waits)
         modes = ["messages", "updates", "custom"] if self.stream else ["updates"]
         how = {
             "config": config,
