@@ -21,13 +21,14 @@ from callslip.team.binding import Setting, checked, effective
 from callslip.team.db import Db, InMemoryDb
 from callslip.team.middleware import Failures, History, TeamOffload
 from callslip.team.output import RunEvent, RunOutput
+from callslip.team.printing import Printing
 from callslip.team.run import NOTHING, Run
 from callslip.team.stored import Sessions
 
 Input = str | BaseMessage | Sequence[BaseMessage]
 
 
-class Owner(Sessions):
+class Owner(Sessions, Printing):
     """The base of `Agent` and `Team`. Settings are read when a run begins, so they may be changed
     between runs; nothing a caller gave is modified."""
 
@@ -254,40 +255,6 @@ class Owner(Sessions):
             raise SettingsError(f"there is no {which} of {self.id!r} in this session")
         going.run_id, going.resume = found, answer
         return going
-
-    # --- printing ---
-
-    def print_response(self, input: Input, *, stream: bool = False, **given: Any) -> None:
-        """Run and print the answer, whole; with `stream` as it comes."""
-        if not stream:
-            print(self.run(input, **given).content)
-            return
-        shown = _Printer(self)
-        for event in self.run(input, stream=True, **given):
-            shown(event)
-
-    async def aprint_response(self, input: Input, *, stream: bool = False, **given: Any) -> None:
-        """`print_response` for a task."""
-        if not stream:
-            print((await self.arun(input, **given)).content)
-            return
-        shown = _Printer(self)
-        async for event in self.arun(input, stream=True, **given):
-            shown(event)
-
-
-class _Printer:
-    def __init__(self, owner: Owner) -> None:
-        self._owner = owner
-        self._text = ""
-
-    def __call__(self, event: RunEvent) -> None:
-        if event.event == "content" and event.agent_id == self._owner.id:
-            self._text += event.content
-            print(event.content, end="", flush=True)
-        elif event.event in ("completed", "paused") and event.agent_id == self._owner.id:
-            # An answer that a member gave directly did not come in pieces of the leader's.
-            print("" if self._text.endswith(event.content) else event.content)
 
 
 def slug(name: str) -> str:
