@@ -6,7 +6,8 @@ The facts are sentences of 8 to 16 words out of 60,000, some far more common tha
 are), each with an identifier; one in ten repeats words of an earlier one. A query is three to five
 words of one fact; a third name its identifier, and one in ten words is misspelt. Writing is done
 in transactions of 2,000 facts (`Remember` itself is one each); the figure for one `remember` is
-taken apart, at the end. A database that is there from an earlier run is used again.
+taken apart, at the end. The first pass is of other queries than the one that is measured: it brings the
+pages of the index from the disk. A database that is there from an earlier run is used again.
 """
 
 from __future__ import annotations
@@ -104,33 +105,49 @@ def queries(count: int, wanted: int) -> list[tuple[str, str]]:
 
 def measure(path: Path, count: int, wanted: int) -> dict[str, float]:
     memory = Memory(ResultStore(path.parent, clock=lambda: NOW + 2e6), NAMESPACE)
-    asked = queries(count, wanted)
-    times, found = [], 0
-    for query, text in asked:
-        started = time.perf_counter()
-        answer = memory.recall(query, k=5)
-        times.append(time.perf_counter() - started)
-        found += any(fact.text == text for fact in answer.facts)
+    asked = queries(count, 2 * wanted)
+    random.Random(SEED + 3).shuffle(asked)
+    cold, _, _ = times(memory, asked[:wanted])
+    warm, busy, found = times(memory, asked[wanted:])
     by_kind = []
-    for n, (query, _) in enumerate(asked):
+    for n, (query, _) in enumerate(asked[wanted:]):
         started = time.perf_counter()
         memory.recall(query, k=5, kind=KINDS[n % 4], where={"n": n % 9})
         by_kind.append(time.perf_counter() - started)
-    writes = []
+    writes, made = [], []
     for n in range(50):
         started = time.perf_counter()
-        memory.remember(f"one more fact about {asked[n][0]} number {n} {time.time()}")
+        made.append(memory.remember(f"one more fact about {asked[n][0]}").fact.id)
         writes.append(time.perf_counter() - started)
-    ranked = sorted(times)
+    for id in made:
+        memory.forget(id)
+    ranked = sorted(warm)
     return {
-        "first": times[0] * 1e3,
-        "median": statistics.median(times) * 1e3,
+        "first": cold[0] * 1e3,
+        "first pass": statistics.median(cold) * 1e3,
+        "median": statistics.median(warm) * 1e3,
+        "processor": statistics.median(busy) * 1e3,
         "p95": ranked[int(len(ranked) * 0.95)] * 1e3,
         "worst": ranked[-1] * 1e3,
-        "filtered median": statistics.median(by_kind) * 1e3,
+        "filtered": statistics.median(by_kind) * 1e3,
         "remember": statistics.median(writes) * 1e3,
-        "found": found / len(asked),
+        "found": found / wanted,
     }
+
+
+def times(memory: Memory, asked: list[tuple[str, str]]) -> tuple[list[float], list[float], int]:
+    """Seconds for each, on the clock and of the processor, and how many found the fact that the
+    query was made of."""
+    took: list[float] = []
+    busy: list[float] = []
+    found = 0
+    for query, text in asked:
+        started, worked = time.perf_counter(), time.thread_time()
+        answer = memory.recall(query, k=5)
+        took.append(time.perf_counter() - started)
+        busy.append(time.thread_time() - worked)
+        found += any(fact.text == text for fact in answer.facts)
+    return took, busy, found
 
 
 def main() -> int:
@@ -141,7 +158,8 @@ def main() -> int:
     given = parser.parse_args()
     folder = given.folder or Path(tempfile.mkdtemp(prefix="callslip-memory-"))
     print(
-        "| facts | first | median ms | p95 | worst | with kind and field | remember | found | MB |"
+        "| facts | first ms | first pass, median | median | its processor time | p95 | worst"
+        " | kind and field | remember |"
     )
     print("|---|---|---|---|---|---|---|---|---|")
     for count in given.facts:
@@ -152,9 +170,8 @@ def main() -> int:
         got = measure(path, count, given.queries)
         figures = [f"{got[name]:.1f}" for name in list(got)[:-1]]
         size = os.path.getsize(path) / 1e6
-        print(
-            f"| {count:,} | {' | '.join(figures)} | {got['found']:.0%} | {size:,.0f} |", flush=True
-        )
+        print(f"| {count:,} | {' | '.join(figures)} |", flush=True)
+        print(f"found {got['found']:.0%}; {size:,.0f} MB", file=sys.stderr)
     return 0
 
 

@@ -17,7 +17,7 @@ from callslip.patterns.items import texts_in
 from callslip.patterns.remembering import ids_of
 from callslip.stacks import memoryops as ops
 from callslip.stacks.memoryops import Fact, Namespace, Past, Remembered, Told, Which
-from callslip.stacks.ranking import fused, holds, ranked
+from callslip.stacks.ranking import MEANING, fused, holds, ranked
 from callslip.stacks.words import sameness
 
 __all__ = ["LOOKED_AT", "Holds", "OverItems"]
@@ -194,10 +194,10 @@ class OverItems:
         return found[op.after : op.after + op.limit], len(found)
 
     def _find(self, op: ops.FindFacts) -> list[Fact]:
-        lists = [ranked(list(self._all(op.which, op.now)), op.asked, op.limit)]
+        lists = [(1.0, ranked(list(self._all(op.which, op.now)), op.asked, op.limit))]
         if self._semantic:
             hits = self._items.search(op.which.namespace, query=op.asked.text, limit=_PAGE)
-            lists.append(list(self._meant(op.which, hits, op.now)))
+            lists.append((MEANING, list(self._meant(op.which, hits, op.now))))
         both = fused(lists, lambda fact: (fact.namespace, fact.id))
         return [replace(fact, score=points) for fact, points in both][: op.limit]
 

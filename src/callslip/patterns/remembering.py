@@ -32,7 +32,7 @@ from callslip.stacks.memoryops import (
     Which,
 )
 from callslip.stacks.ops import Flow, do
-from callslip.stacks.ranking import OPERATORS, fused
+from callslip.stacks.ranking import MEANING, OPERATORS, fused
 from callslip.stacks.words import asked, sameness, words_of
 
 logger = logging.getLogger("callslip")
@@ -237,7 +237,7 @@ def recall(shelf: Shelf, query: str, k: int, which: Which) -> Flow[tuple[list[Fa
     if shelf.embedding is not None and query.strip():
         near = yield from _near(shelf, query, which, wanted)
         if near:
-            both = fused([found, near], lambda fact: (fact.namespace, fact.id))
+            both = fused([(1.0, found), (MEANING, near)], lambda fact: (fact.namespace, fact.id))
             found = [replace(fact, score=points) for fact, points in both]
     _, total = yield from do(ListFacts(Which(which.namespace, which.deep), 0, 0, now))
     return found[:k], total

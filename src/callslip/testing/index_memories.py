@@ -227,7 +227,8 @@ class MemoriesContract(FindingContract):
             ["0"],
             [],
         ]
-        assert index.run(ListFacts(Which(("none",)), 0, 3, NOW)) == ([], 0)
+        facts, total = index.run(ListFacts(Which(("none",)), 0, 3, NOW))
+        assert (list(facts), total) == ([], 0)
 
     def test_namespaces_are_listed_by_their_ends_and_cut(self) -> None:
         index = self.open()

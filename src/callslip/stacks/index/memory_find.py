@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from heapq import heappush, heappushpop
 
 from callslip.limits import RECALL_LOOKED_AT, RECALL_SCORED
 from callslip.stacks.index import memory_words
@@ -19,8 +20,14 @@ from callslip.stacks.ranking import holds, in_order, rarity, score
 from callslip.stacks.stems import stem
 from callslip.stacks.words import COMMON, Asked, field_word, kind_word, near
 
-_COMMON_LOOKED_AT = 4
+_COMMON_LOOKED_AT = 3
 """Common words of a query that are looked for together."""
+
+_ENOUGH = 100
+"""Facts with several common words of which those with fewer need not be looked for."""
+
+_AT_MOST = 1.3
+"""What a word may count in a very short fact, beside what it weighs."""
 
 _SELECTIVE = 20_000
 """A kind or a field that so many facts have is looked at in the facts, not in the index."""
@@ -39,8 +46,8 @@ def find(db: sqlite3.Connection, op: FindFacts) -> Sequence[Fact]:
     filters = _filters(db, place, op.which)
     if filters is None or not weights:
         return ()
-    met = _met(_Look(db, place, filters), counts, weights)
-    scored = _scored(db, met, weights, place.usual)
+    met, unseen = _met(_Look(db, place, filters), counts, weights)
+    scored = _scored(db, met, unseen, weights, place.usual, _wanted(op.limit))
     return in_order(_facts(db, op, scored), op.asked)[: op.limit]
 
 
@@ -166,8 +173,11 @@ class _Look:
         return [fact for (fact,) in rows]
 
 
-def _met(look: _Look, counts: Mapping[str, int], weights: Mapping[str, float]) -> list[int]:
-    """The facts worth reading: those whose words weigh most."""
+def _met(
+    look: _Look, counts: Mapping[str, int], weights: Mapping[str, float]
+) -> tuple[list[tuple[float, int]], float]:
+    """The facts worth reading, those whose words weigh most first; and what the words weigh at the
+    most that were not looked for in all of them."""
     order = sorted(weights, key=lambda word: (word in COMMON, counts[word], word))
     met: dict[int, float] = {}
     left = RECALL_LOOKED_AT
@@ -179,44 +189,55 @@ def _met(look: _Look, counts: Mapping[str, int], weights: Mapping[str, float]) -
         for fact in look.having([word], limit=RECALL_LOOKED_AT):
             met[fact] = met.get(fact, 0.0) + weights[word]
     common = [word for word in order if word not in COMMON][:_COMMON_LOOKED_AT]
-    if rare:
+    if len(met) > RECALL_SCORED:
+        # More than can be read: those that have the common words as well come first.
         for word in common:
             for fact in look.having(rare, [word], limit=RECALL_LOOKED_AT):
                 met[fact] = met.get(fact, 0.0) + weights[word]
-    _met_by_common(look, common or order[:_COMMON_LOOKED_AT], weights, met)
-    best = sorted(met, key=lambda fact: (met[fact], fact), reverse=True)
-    return best[:RECALL_SCORED]
+    if not rare or max(met.values(), default=0.0) < sum(weights[word] for word in common):
+        _met_by_common(look, common or order[:_COMMON_LOOKED_AT], weights, met)
+    best = sorted(((weight, fact) for fact, weight in met.items()), reverse=True)
+    return best[:RECALL_SCORED], sum(weights[word] for word in order)
 
 
 def _met_by_common(
     look: _Look, common: Sequence[str], weights: Mapping[str, float], met: dict[int, float]
 ) -> None:
-    """Facts that have several common words; the latest that have one, where nothing else is met."""
+    """Facts that have several common words; the latest that have one, where little else is met."""
     pairs = [(one, two) for at, one in enumerate(common) for two in common[at + 1 :]]
-    for together in (common[:3] if len(common) > 2 else (), *pairs):
-        if not together:
-            continue
+    for together in (*([tuple(common)] if len(common) > 2 else []), *pairs):
         weight = sum(weights[word] for word in together)
         found = look.having(*([word] for word in together), limit=RECALL_SCORED)
         for fact in found:
             met[fact] = max(met.get(fact, 0.0), weight)
-        if len(together) > 2 and len(found) == RECALL_SCORED:
+        if len(found) >= _ENOUGH:
             break
-    if common and len(met) < RECALL_SCORED:
+    if common and len(met) < _ENOUGH:
         for fact in look.having([common[0]], limit=RECALL_SCORED):
             met.setdefault(fact, weights[common[0]])
 
 
 def _scored(
-    db: sqlite3.Connection, met: Sequence[int], weights: Mapping[str, float], usual: float
+    db: sqlite3.Connection,
+    met: Sequence[tuple[float, int]],
+    unseen: float,
+    weights: Mapping[str, float],
+    usual: float,
+    wanted: int,
 ) -> list[tuple[float, int]]:
-    found = []
-    for fact in met:
+    """The facts with their scores, best first; none is read that cannot be among those wanted."""
+    found: list[tuple[float, int]] = []
+    best: list[float] = []
+    for weight, fact in met:
+        if len(best) == wanted and _AT_MOST * (weight + unseen) < best[0]:
+            break
         kept, filters = db.execute(
             "SELECT words, filters FROM memory_words WHERE fact = ?", (fact,)
         ).fetchone()
         words = kept.split(" ")
-        found.append((score(weights, words[: len(words) - filters], usual), fact))
+        points = score(weights, words[: len(words) - filters], usual)
+        found.append((points, fact))
+        (heappush if len(best) < wanted else heappushpop)(best, points)
     found.sort(reverse=True)
     return found
 
@@ -232,9 +253,14 @@ def _facts(
         if row.gone(op.now) or not is_meant(op.which, row):
             continue
         found.append(replace(row.fact, score=points))
-        if len(found) >= 2 * op.limit + 10:
+        if len(found) >= _wanted(op.limit):
             break
     return found
+
+
+def _wanted(limit: int) -> int:
+    """How many are looked at for so many answers: ties are broken, some have run out."""
+    return 2 * limit + 10
 
 
 def load_row(db: sqlite3.Connection, n: int, names: dict[int, Namespace]) -> Row:
