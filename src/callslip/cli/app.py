@@ -29,6 +29,7 @@ _COMMANDS = {
     "show": "listing",
     "export": "taking",
     "rm": "taking",
+    "memory": "memory",
     "sessions": "listing",
     "stats": "upkeep",
     "gc": "upkeep",

@@ -1,6 +1,6 @@
 """The tables of memory in SQLite: the third migration of `callslip.stacks.index.schema`.
 
-Why they are as they are: `docs/decisions/0014-memory.md`. `memory_found` is an FTS5 table without
+Why they are as they are: `docs/decisions/0015-memory.md`. `memory_found` is an FTS5 table without
 content and without positions: it answers which facts have a word, the latest first, and nothing
 else; scores are made of `memory_words`. Each word is in it twice: by itself, and with the number of
 its namespace in front, so that what one namespace is asked costs nothing for what others hold.
