@@ -51,6 +51,13 @@ SHOWN = {
         "497,381 bytes of candidates; 52 checkpoints",
         "the largest request had 1,0",
     ],
+    "remember_a_preference.py": [
+        "Remembered as mem_",
+        "Not remembered: this holds an API key. Say it without that.",
+        'key="conflict view" kind="preference" source="session 1" told="2026-11-23, 7 days ago">',
+        "Ana wants conflicts side by side\n</fact>",
+        "bob:    Nothing is remembered yet.",
+    ],
     "offload_a_function.py": [
         '<result id="res_',
         '> line 1234: {"order":1234,',

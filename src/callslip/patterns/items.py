@@ -131,10 +131,11 @@ class Items:
         text = "\n".join(texts)[:FACT_CHARS]
         kind = value.get("kind")
         named = kind if isinstance(kind, str) and len(kind) <= FACT_NAME_CHARS else ""
-        shown = text or json.dumps(value, ensure_ascii=False)[:FACT_CHARS]
+        own = value.get("text")  # a value that has a text says itself what it is to be shown as
+        shown = own if isinstance(own, str) and own else text or json.dumps(value)
         same = sameness(json.dumps(value, sort_keys=True))
         words = tuple(words_of(text))
-        return Told(shown, words, same, key, named, metadata=value, item=True)
+        return Told(shown[:FACT_CHARS], words, same, key, named, metadata=value, item=True)
 
 
 def texts_in(value: Any) -> list[str]:
