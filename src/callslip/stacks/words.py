@@ -184,7 +184,7 @@ def sameness(text: str) -> bytes:
             told.append(low[:-1])
         else:
             told.append(low)
-    plain = "\0".join(told) if told else text
+    plain = "\0".join(told) if told else " ".join(text.split())
     if _IS_DENSE.search(plain):
         plain = re.sub(f"(?<=[{_DENSE}])[\\s\0{re.escape(_EDGES)}]+(?=[{_DENSE}])", "", plain)
     return hashlib.blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from callslip.handle import Scope
 from callslip.stacks import ops
-from callslip.stacks.index import sessions
+from callslip.stacks.index import memory_upkeep, sessions
 from callslip.stacks.index.pool import primary_code
 from callslip.stacks.index.rows import payload_from, to_blob, to_text
 
@@ -199,4 +199,4 @@ def repair(db: sqlite3.Connection, op: ops.Repair) -> list[str]:
             db.execute(
                 f"UPDATE {table} AS o SET {column} = {counted} WHERE o.{column} <> {counted}"
             )
-    return found
+    return found + memory_upkeep.repair(db, op.mend)
