@@ -8,12 +8,15 @@ and then read like any other.
 from __future__ import annotations
 
 import csv
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 
 import msgspec
 
 from callslip.errors import QueryError
 from callslip.handle import Shape
+from callslip.reading.together import Together
+from callslip.stacks.directory import Chunk
+from callslip.stacks.layout import from_little
 from callslip.stacks.ops import Flow
 from callslip.stacks.paths import Dead, Found, find, string_of
 from callslip.stacks.reader import Reader
@@ -156,25 +159,72 @@ class Records:
 
     def exact_groups(self) -> Iterator[Flow[list[bytes]]]:
         """All records' bytes as they were stored, some megabyte at a time."""
-        for start, end in self.reader.groups(GROUP_BYTES):
-            yield self._group(start, end)
+        return map(self._cut_out, self._chunk_groups())
 
-    def groups(self) -> Iterator[Flow[list[bytes]]]:
+    def groups(self) -> Iterator[Flow[Sequence[bytes]]]:
         """All records as JSON texts, some megabyte at a time."""
-        for start, end in self.reader.groups(GROUP_BYTES):
-            yield self._json_group(start, end)
+        return map(self._as_json, self._chunk_groups())
 
-    def _json_group(self, start: int, end: int) -> Flow[list[bytes]]:
-        return self.as_json((yield from self._group(start, end)))
+    def _chunk_groups(self) -> Iterator[Flow[list[Chunk]]]:
+        """While one group is worked on, the next is decompressed by another thread."""
+        ready: dict[int, Callable[[], list[Chunk]]] = {}
+        bounds = list(self.reader.groups(GROUP_BYTES))
+        for place, (start, end) in enumerate(bounds):
+            yield self._chunks(start, end, bounds[place + 1 : place + 2], ready)
+
+    def _chunks(
+        self,
+        start: int,
+        end: int,
+        following: Sequence[tuple[int, int]],
+        ready: dict[int, Callable[[], list[Chunk]]],
+    ) -> Flow[list[Chunk]]:
+        here = ready.pop(start, None)
+        if self.reader.long:
+            for first, behind in following:
+                ready[first] = yield from self.reader.ahead(first, behind)
+        return here() if here else (yield from self.reader.chunks(start, end))
+
+    def _as_json(self, group: Flow[list[Chunk]]) -> Flow[Sequence[bytes]]:
+        chunks = yield from group
+        if self.shape.format in ("json", "ndjson"):
+            pieces = self._together(chunks)
+            if pieces is not None:
+                return pieces
+        return self.as_json((yield from self._cut(chunks)))
+
+    def _together(self, chunks: Sequence[Chunk]) -> Together | None:
+        """The records of these chunks uncut; None where the last one goes on in another chunk."""
+        held = [chunk for chunk in chunks if chunk.steps]
+        if not held:
+            return None
+        first, last = held[0], held[-1]
+        start, end = from_little(first.steps, "I")[0], sum(from_little(last.steps, "I"))
+        if end > len(last.raw):
+            return None
+        inside = [chunk.raw for chunk in chunks if first.index <= chunk.index <= last.index]
+        inside[-1] = inside[-1][:end]
+        inside[0] = inside[0][start:]
+        if self.shape.format == "ndjson":
+            inside = [raw.replace(b"\n", b",") for raw in inside]
+        count = sum(len(chunk.steps) // 8 for chunk in held)
+        return Together(inside, count, lambda: _cut(chunks))
+
+    def _cut_out(self, group: Flow[list[Chunk]]) -> Flow[list[bytes]]:
+        return (yield from self._cut((yield from group)))
 
     def _group(self, start: int, end: int) -> Flow[list[bytes]]:
-        found: list[bytes] = []
-        for chunk in (yield from self.reader.chunks(start, end)):
-            raw, spans = chunk.raw, chunk.spans.tolist()
-            found += [raw[a:b] for a, b in zip(spans[::2], spans[1::2], strict=True)]
-            if spans and spans[-1] > len(raw):
-                at = self.reader.directory.raw_start(chunk.index) + spans[-2]
-                found[-1] = yield from self.reader.part(at, spans[-1] - spans[-2])
+        return (yield from self._cut((yield from self.reader.chunks(start, end))))
+
+    def _cut(self, chunks: Sequence[Chunk]) -> Flow[list[bytes]]:
+        found = _cut(chunks)
+        for chunk in reversed(chunks):
+            if chunk.steps:
+                start, end = chunk.spans[-2], chunk.spans[-1]
+                if len(found[-1]) < end - start:
+                    at = self.reader.directory.raw_start(chunk.index) + start
+                    found[-1] = yield from self.reader.part(at, end - start)
+                break
         return found
 
     def holding(self, needles: Sequence[bytes]) -> Iterator[Flow[list[tuple[int, bytes]]]]:
@@ -216,3 +266,16 @@ class Records:
             return row_objects(records, self._names, self._delimiter)
         encode = msgspec.json.Encoder().encode
         return [encode(dict(zip(names, row, strict=True))) for row in cells]
+
+
+def _cut(chunks: Sequence[Chunk]) -> list[bytes]:
+    """The records that start in these chunks, which follow each other; the last one as far as
+    they reach."""
+    found: list[bytes] = []
+    for place, chunk in enumerate(chunks):
+        raw, spans = chunk.raw, chunk.spans.tolist()
+        found += [raw[a:b] for a, b in zip(spans[::2], spans[1::2], strict=True)]
+        if spans and spans[-1] > len(raw):
+            rest = b"".join(other.raw for other in chunks[place:])
+            found[-1] = rest[spans[-2] : spans[-1]]
+    return found

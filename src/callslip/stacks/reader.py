@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Generic, TypeVar
 
 from callslip.errors import PayloadDamaged
@@ -184,16 +185,8 @@ class Reader:
         Both let go of the interpreter's lock. A thread that waits for us costs 20 µs; those that
         the decompressor starts by itself cost more than they save at this size.
         """
-        directory = self.directory
-        base, _ = directory.extent(start)
-
-        def part(first: int, behind: int) -> list[Chunk]:
-            chunks = []
-            for index in range(first, behind):
-                at, length = directory.extent(index)
-                chunks.append(directory.unpack(index, blob[at - base : at - base + length]))
-            return chunks
-
+        base, _ = self.directory.extent(start)
+        part = partial(self._part, blob, base)
         if end - start < _SHARED_CHUNKS:
             return part(start, end)
         middle = (start + end) // 2
@@ -209,6 +202,34 @@ class Reader:
             raise
         # What no thread has begun is done here: this may itself run on the last free one.
         return mine + (part(middle, end) if other.cancel() else other.result())
+
+    def _part(self, blob: bytes, base: int, first: int, behind: int) -> list[Chunk]:
+        chunks = []
+        for index in range(first, behind):
+            at, length = self.directory.extent(index)
+            chunks.append(self.directory.unpack(index, blob[at - base : at - base + length]))
+        return chunks
+
+    def ahead(self, start: int, end: int) -> Flow[Callable[[], list[Chunk]]]:
+        """The chunks that will be wanted next: read now, decompressed by another thread meanwhile.
+
+        Call the answer for them. They are not kept.
+        """
+        base, _ = self.directory.extent(start)
+        last, length = self.directory.extent(end - 1)
+        blob = yield from _bytes_of(self._row, base, last + length - base)
+        job = partial(self._part, blob, base, start, end)
+        try:
+            other = worker_pool().submit(job)
+        except RuntimeError:
+            return job
+        # What no thread has begun is done by who wants it: it may itself run on the last free one.
+        return lambda: job() if other.cancel() else other.result()
+
+    @property
+    def long(self) -> bool:
+        """Whether it has more chunks than are kept of one payload."""
+        return self.directory.chunks > _KEEP_CHUNKS
 
     def groups(self, size: int = STREAM_BLOCK_BYTES) -> Iterator[tuple[int, int]]:
         """(start, end) of runs of chunks of about `size` raw bytes, to be read one by one."""

@@ -114,7 +114,7 @@ def _streamed(
 ) -> Groups:
     number = place = 0
 
-    def group(flow: Flow[list[bytes]]) -> Flow[list[bytes]]:
+    def group(flow: Flow[Sequence[bytes]]) -> Flow[list[bytes]]:
         nonlocal number, place
         records = yield from flow
         found: list[bytes] = []

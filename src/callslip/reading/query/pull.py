@@ -19,6 +19,8 @@ from typing import Any
 
 import msgspec
 
+from callslip.reading.together import joined
+
 __all__ = ["Path", "Token", "field_names", "pull", "tokens"]
 
 Path = tuple[str | int, ...]
@@ -47,17 +49,13 @@ def pull(records: Sequence[bytes], paths: Sequence[Path]) -> list[list[Any]]:
     if quick is not None:
         decoder, names = quick
         try:
-            found = decoder.decode(_joined(records))
+            found = decoder.decode(joined(records))
         except (msgspec.MsgspecError, RecursionError):
             found = []
         if len(found) == len(records):
             return [_at(found, steps) for steps in names]
     steps: dict[Path, list[bytes]] = {}
     return [_scalars(_walked(records, path, steps)) for path in paths]
-
-
-def _joined(records: Sequence[bytes]) -> bytes:
-    return b"[" + b",".join(records) + b"]"
 
 
 # --- the quick way --------------------------------------------------------------------------------
@@ -148,7 +146,7 @@ def _step(texts: list[bytes], key: str | int) -> list[bytes]:
             objects.append(text)
     found = [b""] * len(texts)
     try:
-        decoded = _ANY_KEYS.decode(_joined(objects))
+        decoded = _ANY_KEYS.decode(joined(objects))
     except (msgspec.MsgspecError, RecursionError):
         decoded = []
     if len(decoded) == len(objects):
@@ -188,7 +186,7 @@ def _item(text: bytes, place: int) -> bytes:
 def _scalars(texts: list[bytes]) -> list[Any]:
     plain = [text if text and text[:1] not in (b"{", b"[") else b"null" for text in texts]
     try:
-        values: list[Any] = msgspec.json.decode(_joined(plain))
+        values: list[Any] = msgspec.json.decode(joined(plain))
     except (msgspec.MsgspecError, RecursionError):
         values = [_scalar(text) for text in plain]
     for place, text in enumerate(texts):
@@ -255,7 +253,7 @@ def _cleaned(value: Any) -> Any:
 def field_names(records: Sequence[bytes], known: dict[str, None]) -> None:
     """Add the names of the fields of these records to `known`, in the order they turn up."""
     try:
-        decoded: list[Any] = list(_ANY_KEYS.decode(_joined(records)))
+        decoded: list[Any] = list(_ANY_KEYS.decode(joined(records)))
     except (msgspec.MsgspecError, RecursionError):
         decoded = [value for value in map(_loaded, records) if isinstance(value, dict)]
     for record in decoded:

@@ -15,6 +15,7 @@ from callslip.errors import QueryError
 from callslip.limits import COLUMNS_CACHED_BYTES
 from callslip.reading.query.columns import Builder, Column
 from callslip.reading.query.pull import Path, field_names, pull
+from callslip.reading.together import bytes_of, united
 from callslip.stacks.ops import Flow
 
 __all__ = ["Source", "Table", "Tables"]
@@ -44,7 +45,7 @@ class Source(Protocol):
     def texts(self) -> bool:
         """True for CSV: every value came as text, and types are read off it."""
 
-    def groups(self) -> Iterator[Flow[list[bytes]]]:
+    def groups(self) -> Iterator[Flow[Sequence[bytes]]]:
         """The exact text of all records, in order, some megabyte at a time."""
 
     def record(self, number: int) -> Flow[bytes]:
@@ -110,24 +111,26 @@ class Table:
         return self.names
 
 
-def _blocks(source: Source) -> Iterator[Flow[list[bytes]]]:
+def _blocks(source: Source) -> Iterator[Flow[Sequence[bytes]]]:
     """Groups of the source, joined until they are worth a step. Always cut in the same places."""
     groups = source.groups()
     done = False
 
-    def block() -> Flow[list[bytes]]:
+    def block() -> Flow[Sequence[bytes]]:
         nonlocal done
-        records: list[bytes] = []
-        size = 0
-        while len(records) < _BLOCK_ROWS and size < _BLOCK_BYTES:
+        held: list[Sequence[bytes]] = []
+        size = rows = 0
+        while rows < _BLOCK_ROWS and size < _BLOCK_BYTES:
             group = next(groups, None)
             if group is None:
                 done = True
                 break
             found = yield from group
-            records += found
-            size += sum(map(len, found))
-        return records
+            if found:
+                held.append(found)
+                rows += len(found)
+                size += bytes_of(found)
+        return united(held) if held else ()
 
     while not done:
         yield block()
