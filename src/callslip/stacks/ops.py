@@ -133,8 +133,8 @@ class Inserted:
     """What `Insert` did.
 
     `result` is the row as it stands now: the given one, or the one that the same call and content
-    made before (`created` False). Its `same_as` is "" where the session held no such content
-    before. `adopted` says whether the index took the given payload; where it kept another one of
+    made before (`created` False). Its `same_as` is "" where the session holds no row that shows
+    this content in full. `adopted` says whether the index took the given payload; where it kept another one of
     the same digest, the caller deletes the object that it had uploaded.
     """
 
@@ -153,8 +153,8 @@ class Insert(IndexOp["Inserted | None"]):
     - One payload per (tenant, digest), reference-counted. `result.payload` with neither `key` nor
       `data` means "the one I saw with FindPayload"; if it is gone meanwhile the answer is None, and
       nothing was written.
-    - `same_as` of the stored row is the id of the session's first live row with the same payload,
-      or "" if this is it.
+    - `same_as` of the stored row is the id of the session's first live row with the same payload
+      whose own `same_as` is "", and so was shown in full; "" if there is none: then this one is.
     - With a quota, the oldest other rows of the session (then of the tenant) become tombstones
       (`evicted`) until it holds; their payloads are released to the garbage list.
     """

@@ -189,6 +189,17 @@ class IndexContract(FilesContract):
         assert put(index, insert(make_row(call="3"), "res_c")).same_as == "res_a"
         assert put(index, insert(make_row(scope=Scope("x", "", "acme")), "res_a")).same_as == ""
 
+    def test_the_same_content_names_a_live_row_that_was_shown_in_full(self) -> None:
+        index = self.open()
+        for call, same_as in (("1", ""), ("2", "res_1"), ("3", "res_1")):
+            assert put(index, insert(make_row(call=call), f"res_{call}")).same_as == same_as
+        index.run(ops.Remove("deleted", NOW, "acme", "ana", "s", "res_1"))
+        # res_2 and res_3 are live, but say only that they are the same as what is gone now.
+        assert put(index, insert(make_row(call="4"), "res_4")).same_as == ""
+        assert put(index, insert(make_row(call="5"), "res_5")).same_as == "res_4"
+        # The very call of the first again: a new row, behind the one that shows it.
+        assert put(index, insert(make_row(call="1"), "res_1")).same_as == "res_4"
+
     def test_a_session_lives_for_its_ttl_after_its_last_activity(self) -> None:
         index = self.open()
         put(index, insert(make_row(), "res_a", ttl=100.0))

@@ -147,7 +147,7 @@ class Model:
         self.order = [(s, i) for s, i in self.order if (s, i) != (scope, id)] + [(scope, id)]
         self._enforce(op, row, scope)
         for earlier in session.rows:
-            if earlier is not row and earlier.payload.digest == digest:
+            if earlier is not row and earlier.payload.digest == digest and not earlier.same_as:
                 session.rows[-1] = row = replace(row, same_as=earlier.id)
                 break
         return row, True

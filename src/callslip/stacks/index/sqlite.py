@@ -272,10 +272,12 @@ def _insert(db: sqlite3.Connection, op: ops.Insert) -> ops.Inserted | None:
             if ended is not None:
                 db.execute("UPDATE payloads SET refs = refs - 1 WHERE n = ?", (payload,))
             retention.enforce(db, op.quota, session.n, session.next_seq, op.now)
-            # After the quota, so that it never names a row which this very insert pushed out.
+            # After the quota, so that it never names a row which this very insert pushed out. A row
+            # that names another was never shown in full, so it is not the one to name.
             db.execute(
                 "UPDATE results SET same_as = coalesce((SELECT id FROM results WHERE payload = ?"
-                " AND session = ? AND seq >= ? AND seq < ? ORDER BY seq LIMIT 1), x'')"
+                " AND session = ? AND seq >= ? AND seq < ? AND same_as = x'' ORDER BY seq LIMIT 1),"
+                " x'')"
                 " WHERE session = ? AND seq = ?",
                 (payload, session.n, session.floor, session.next_seq, session.n, session.next_seq),
             )
