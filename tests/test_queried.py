@@ -17,6 +17,7 @@ from callslip import Event, Handle, ResultStore, Session, top
 from callslip.errors import HandleGone, QueryError, UnknownHandle
 from callslip.handle import Rows
 from callslip.limits import ENVELOPE_CHARS, PAGE_CAP_CHARS, PREVIEW_CHARS
+from callslip.patterns.shared import SharedSession, shared_tools
 from callslip.tools import SYSTEM_LINE, Tool
 
 ORDERS = [
@@ -354,6 +355,26 @@ def test_the_file_vocabulary_asks_in_its_own_words(session: Session) -> None:
     assert 'query_files("select k' in several.rpartition("</rows>")[2]
     orders = session.put(ORDERS, tool="t").id
     assert '"id":41,' in bound["get_by_id"].call(path=orders, id=42)
+
+
+def test_a_sub_agent_asks_what_it_was_given_and_keeps_its_own(store: ResultStore) -> None:
+    asker = store.session("asker")
+    given, other = asker.put(ORDERS, tool="a").id, asker.put(CUSTOMERS, tool="b").id
+    shared = SharedSession.beside(asker)
+    shared.share([given])
+    bound = {tool.name: tool for tool in shared_tools(shared)}
+    kept = bound["query_result"].call(result_id=given, where="status = 'failed'", save_as="f")
+    own = re.search(r'id="(res_\w+)"', kept)
+    assert own and asker.list().total == 2, "nothing of it is the asker's"
+    joined = bound["query_results"].call(
+        sql=f"select count(*) as n from {given} a join {own[1]} b on a.id = b.id"
+    )
+    assert '{"n": 1000}' in joined
+    for name, asked in (
+        ("query_result", {"result_id": other}),
+        ("query_results", {"sql": f"select * from {given} a join {other} b on a.id = b.order"}),
+    ):
+        assert "No stored result has this id" in bound[name].call(**asked)
 
 
 # --- previews by a score, and handles as JSON -----------------------------------------------------

@@ -9,29 +9,35 @@ from typing import Any
 
 from callslip.errors import HandleError, StoreUnavailable
 from callslip.handle import Handle, Hits, Listing, Page, Scope
+from callslip.queried import Queried
 from callslip.reading.listing import listing
 from callslip.session import Session
-from callslip.stacks.ops import Remove
+from callslip.stacks.ops import Flow, Remove, Result
+from callslip.stacks.reader import Reader
 from callslip.stacks.upkeep import remove
+from callslip.stacks.writing import Call
 from callslip.tools import Tool, tools_for
 
 logger = logging.getLogger(__name__)
 
-_MORE = ("get", "aget", "query", "aquery")
+_MORE = ("get", "aget")
 """Further verbs on one result, that a tool is made for where a session has them."""
 
 __all__ = ["SharedSession", "shared_tools"]
 
 
-class SharedSession:
+class SharedSession(Queried):
     """What a sub-agent reads with: its own results, and the ones that it was given by id.
 
-    Any other id of the asker's is unknown to it, as one of a stranger's would be.
+    Any other id of the asker's is unknown to it, as one of a stranger's would be. What a query
+    saves is its own.
     """
 
     def __init__(self, session: Session, above: Session) -> None:
         self.session = session
         self.above = above
+        self.store = session.store
+        self.scope = session.scope
         self._given: dict[str, None] = {}
 
     @classmethod
@@ -67,6 +73,12 @@ class SharedSession:
             return self.of(id).handle(id)
         except HandleError:
             return None
+
+    def _open(self, id: str) -> Flow[tuple[Result, Reader]]:
+        return self.of(id)._open(id)
+
+    def _call(self, tool: str, args: Any, call_id: str | None, status: str) -> Call:
+        return self.session._call(tool, args, call_id, status)
 
     def __getattr__(self, verb: str) -> Any:
         if verb not in _MORE or not hasattr(self.above, verb):
