@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import io
 import json
 import logging
+import os
+import pickle
 import random
 import re
 import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock, MagicMock, Mock
 
 import pytest
 
@@ -22,6 +26,7 @@ from callslip import (
     Quota,
     ResultStore,
     Session,
+    SettingsError,
     StoreUnavailable,
     UnknownHandle,
     limits,
@@ -156,7 +161,8 @@ def test_the_file_vocabulary_names_its_tools_everywhere(tmp_path: Path) -> None:
     session = ResultStore(tmp_path, vocabulary="files").session("s")
     seen = session.offload(BIG, tool="t", args={"n": 1})
     assert f'read_slice("{id_of(seen)}")' in seen
-    assert f'grep_file("{id_of(seen)}", pattern)' in session.offload(BIG, tool="t", args={"n": 2})
+    again = session.offload(BIG, tool="t", args={"n": 2})
+    assert f'grep_file("{id_of(again)}", pattern)' in again
     assert {tool.name for tool in session.tools()} >= {"read_slice", "grep_file"}
     for tool in session.tools():
         assert "_result(" not in tool.call(path=id_of(seen), pattern="finding 7")
@@ -542,3 +548,141 @@ def test_a_one_line_json_array_is_read_one_record_a_line(session: Session) -> No
         )
         assert session.search(handle.id, '"n": ?12345').hits[0].line == 12_346
         assert session.load(handle.id) == value
+
+
+# --- odd things that people do ----------------------------------------------------------------------
+
+
+def test_a_stream_that_could_not_be_stored_is_spooled_whole(
+    store: ResultStore, tmp_path: Path
+) -> None:
+    session = store.session("s")
+    text = noisy(900_000)
+    inner = store._backend.payloads
+    for when in ("before", "half", "after"):
+        store._backend.payloads = FaultyBackend(
+            inner, fault=OSError(28, "No space left on device"), only=PutObject, when=when
+        )
+        seen = session.offload(iter([text[:300_000], text[300_000:], when]), tool=when)
+        assert isinstance(seen, Envelope)
+        assert seen.handle is None
+        assert when in seen
+    store._backend.payloads = inner
+    assert store.gc().delivered == 3
+    found = {handle.tool: handle for handle in session.list().handles}
+    for when in ("before", "half", "after"):
+        assert session.load(found[when]) == text + when
+
+
+def test_a_mock_and_what_lies_about_its_class_are_taken_as_they_are(session: Session) -> None:
+    class Liar:
+        @property
+        def __class__(self) -> type:  # type: ignore[override]
+            return dict
+
+    for value in (MagicMock(), AsyncMock(), Mock(spec=dict), MagicMock(spec=str), Liar()):
+        assert session.offload(value, tool="t") is value
+        session.put(value, tool="t")
+
+
+def test_a_stream_with_nothing_to_read_yet_is_not_taken_for_its_end(session: Session) -> None:
+    ends = os.pipe()
+    os.set_blocking(ends[0], False)
+    os.write(ends[1], b"first ")
+    with os.fdopen(ends[0], "rb", buffering=0) as file, pytest.raises(BlockingIOError):
+        session.put(file, tool="t")
+    os.close(ends[1])
+    assert session.list().total == 0
+
+
+def test_cancelling_a_put_ends_the_stream_it_was_given(session: Session) -> None:
+    ended: list[bool] = []
+
+    async def slow() -> AsyncIterator[str]:
+        try:
+            while True:
+                yield "line\n" * 100
+                await asyncio.sleep(0.005)
+        finally:
+            ended.append(True)
+
+    async def run() -> None:
+        task = asyncio.create_task(session.aput(slow(), tool="t"))
+        await asyncio.sleep(0.1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        for _ in range(100):
+            if ended:
+                return
+            await asyncio.sleep(0.01)
+
+    asyncio.run(run())
+    assert ended == [True]
+    assert session.list().total == 0
+
+
+def test_a_policy_hook_that_raises_does_not_cost_the_result(tmp_path: Path) -> None:
+    session = ResultStore(tmp_path, keep=lambda value, tool: 1 / 0).session("s")
+    assert session.load(session.offloaded(lambda: BIG)()) == BIG
+
+
+def test_names_of_any_type_do_for_a_call(session: Session) -> None:
+    for tool, call_id in ((None, 5), (7, None), ("", b"x")):
+        handle = session.put(f"{tool} {BIG}", tool=tool, call_id=call_id, status=None)  # type: ignore[arg-type]
+        assert session.load(handle).endswith(BIG)
+
+
+def test_a_store_may_be_copied_with_an_agent_and_sent_to_a_process(store: ResultStore) -> None:
+    session = store.session("s")
+    id = session.put(BIG, tool="t").id
+    assert copy.deepcopy({"agent": session})["agent"].load(id) == BIG
+    assert pickle.loads(pickle.dumps(session)).load(id) == BIG
+
+
+def test_a_picture_is_no_text(session: Session) -> None:
+    png = made_png()
+    handle = session.put(png, tool="shot")
+    page = session.read(handle)
+    assert (
+        str(page)
+        == f"{handle.id} is image/png, {len(png)}B: no text, and no tool here shows more of it."
+    )
+    assert session.load(handle) == png
+
+
+def made_png() -> bytes:
+    raw = (
+        b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + (640).to_bytes(4, "big") + (420).to_bytes(4, "big")
+    )
+    return raw + b"\x08\x02\0\0\0" + bytes(range(256))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"ttl_seconds": "1h"},
+        {"ttl_seconds": 0},
+        {"keep": 5},
+        {"redact": "x"},
+        {"tools": ["a"]},
+        {"tools": {"a": "sometimes"}},
+        {"quota": 5},
+        {"count_tokens": 5},
+        {"url": ""},
+        {"url": "x\0y"},
+        {"url": "\ud800"},
+        {"url": "mysql://x"},
+        {"preview_chars": -1},
+        {"threshold_chars": "16000"},
+        {"vocabulary": "tools"},
+        {"style": "xml"},
+        {"on_event": 1},
+    ],
+)
+def test_a_wrong_setting_is_named_with_its_value(wrong: dict[str, Any]) -> None:
+    ((name, value),) = wrong.items()
+    with pytest.raises(SettingsError) as told:
+        ResultStore(**wrong)
+    assert name in str(told.value)
+    assert repr(value)[:20] in str(told.value) or name in ("tools", "url")

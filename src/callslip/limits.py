@@ -71,8 +71,11 @@ STREAM_BLOCK_BYTES = 1024 * 1024
 HELD_BYTES = 16 * 1024 * 1024
 """How much a packer holds back for a record whose end is not found yet; then it gives records up."""
 
-MATCH_BYTES = 64 * 1024
-"""A search match longer than this is cut: it bounds what is held when a match spans chunks."""
+MATCH_BYTES = 8 * 1024 * 1024
+"""A search match longer than this is not looked for: it bounds what is held of a text."""
+
+MATCH_CHARS = 64 * 1024
+"""What a hit holds of a match."""
 
 DIRECTORIES_CACHED = 256
 DERIVED_CACHED_BYTES = 64 * 1024 * 1024
@@ -91,6 +94,9 @@ QUERY_MEMORY_BYTES = 256 * 1024 * 1024
 
 COLUMNS_CACHED_BYTES = 256 * 1024 * 1024
 """Typed columns that are kept, of all results; one query alone may not need more."""
+
+KEPT_BYTES = 16 * 1024 * 1024
+"""Of a packed stream that is being stored, what is kept for the spool, should the store fail."""
 
 # --- how long it lives --------------------------------------------------------------------------
 

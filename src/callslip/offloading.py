@@ -106,7 +106,9 @@ def offload(
         inserted = yield from _write(store, scope, packing, whole, call, chosen, smaller)
     except StoreUnavailable as error:
         logger.warning("a result of %s was not stored: %s", call.tool, error)
-        spooled = yield from _spooled(store, scope, given.content, call, chosen)
+        if not packing.again() and given.content is not None:
+            packing = _packing(store, scope, given.blocks, preview)
+        spooled = yield from _spooled(store, scope, packing, whole, call, chosen)
         store.emit(Event("spooled" if spooled else "refused", call.tool, reason=error.reason))
         return _refused(store, error.reason, given.content, packing, call)
     except Exception as error:
@@ -233,16 +235,16 @@ def _chosen(
 def _spooled(
     store: ResultStore,
     scope: Scope,
-    content: Content | None,
+    packing: Packing,
+    whole: bool,
     call: Call,
     preview: Callable[[Packing], str],
 ) -> Flow[bool]:
-    # A stream is gone by now: what of it was not stored is seen (`Packing.rest`) but not kept.
-    if store.spool is None or content is None:
+    # Of a long stream too much may have gone by: the rest of it is seen (`rest`) but not kept.
+    if store.spool is None or packing.spent:
         return False
-    packing = _packing(store, scope, Whole(content))
     try:
-        yield from aside(_write(store, scope, packing, True, call, preview))
+        yield from aside(_write(store, scope, packing, whole, call, preview))
     except StoreUnavailable as error:
         logger.warning("the spool took nothing: %s", error)
         return False
@@ -256,11 +258,22 @@ def _refused(
     """What the model gets instead: the head and tail of a text, and what is known of a stream's."""
     if content is not None:
         errors = "surrogatepass" if content.source == "str" else "surrogateescape"
-        text = content.body.decode("utf-8", errors)
+        text = _redacted(store, content.body.decode("utf-8", errors))
         return Envelope(rendering.refused(reason, text, call, store.settings))
     sample, chars = packing.rest()
     text = sample.head + sample.tail
     return Envelope(rendering.refused(reason, text, call, store.settings, chars))
+
+
+def _redacted(store: ResultStore, text: str) -> str:
+    redact = store.settings.redact
+    if redact is None:
+        return text
+    try:
+        return redact(text)
+    except Exception:
+        logger.exception("redact= raised; nothing of the result is shown")
+        return ""
 
 
 def _tell(store: ResultStore, name: str, row: Result, shown: int) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
-from callslip import limits, offloading
+from callslip import limits
 from callslip.handle import Envelope, Handle, Hits, Listing, Page, Scope
 from callslip.opened import AsyncStored, Stored
 from callslip.queried import Queried
@@ -20,10 +20,10 @@ from callslip.stacks import upkeep
 from callslip.stacks.content import restore
 from callslip.stacks.ops import Flow, Get, List, Remove, Result, Tombstone, do
 from callslip.stacks.reader import Reader, open_reader
-from callslip.stacks.writing import Call, call_of
 from callslip.structured import Structured
-from callslip.window.policy import outcome
-from callslip.wrap import Wrapping, bridged
+from callslip.taking import Taking
+from callslip.window.envelope import human_size
+from callslip.wrap import Wrapping
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -37,7 +37,7 @@ _FORGOTTEN = 500
 """Rows that are looked through at once for what is to be forgotten."""
 
 
-class Session(Structured, Queried, Wrapping):
+class Session(Taking, Structured, Queried, Wrapping):
     """One conversation's results: what is put here is found here, and nowhere else.
 
     Made by `ResultStore.session`; cheap, so make one wherever it is needed. It may be used by many
@@ -55,100 +55,6 @@ class Session(Structured, Queried, Wrapping):
 
     def __repr__(self) -> str:
         return f"Session({self.scope.session!r})"
-
-    # --- in ---------------------------------------------------------------------------------------
-
-    def offload(
-        self,
-        value: Any,
-        *,
-        tool: str = "tool",
-        args: Any = None,
-        call_id: str | None = None,
-        status: str = "",
-        preview: offloading.PreviewOf | None = None,
-    ) -> Any:
-        """The value itself if it is short enough to stay in the window, else its `Envelope`.
-
-        `tool` and `args` say which call made it; `call_id`, where a framework gives one, tells a
-        replay of a call from a second call. `status="error"` marks a failed call. `preview` makes
-        the preview from the value; with `top("score")` it shows the rows with the largest score. A stream (file object, iterator) is stored as it comes, or
-        returned as its whole content if that is short.
-        """
-        if self._stays(value, tool):
-            return value
-        call = self._call(tool, args, call_id, status)
-        return self.store.run_flow(offloading.offload(self.store, self.scope, value, call, preview))
-
-    async def aoffload(
-        self,
-        value: Any,
-        *,
-        tool: str = "tool",
-        args: Any = None,
-        call_id: str | None = None,
-        status: str = "",
-        preview: offloading.PreviewOf | None = None,
-    ) -> Any:
-        """`offload`, with the work done off the event loop. Takes async iterators too."""
-        if self._stays(value, tool):
-            return value
-
-        def flow() -> Flow[object]:
-            call = self._call(tool, args, call_id, status)
-            return (yield from offloading.offload(self.store, self.scope, given, call, preview))
-
-        given = bridged(value)
-        return await self.store.arun_flow(flow())
-
-    def _call(self, tool: str, args: Any, call_id: str | None, status: str) -> Call:
-        call = call_of(tool, args, call_id, status)
-        redact = self.store.settings.redact
-        return call if redact is None else replace(call, args=redact(call.args))
-
-    def _stays(self, value: Any, tool: str) -> bool:
-        return (
-            isinstance(value, offloading.OURS)
-            or self.store.settings.policy.decide(value, tool) == "keep"
-            or outcome(value) == "waiting"
-        )
-
-    def put(
-        self,
-        value: Any,
-        *,
-        tool: str = "tool",
-        args: Any = None,
-        call_id: str | None = None,
-        status: str = "",
-        preview: offloading.PreviewOf | None = None,
-    ) -> Handle:
-        """Store a value whatever its size, and return its handle. Never raises on a value.
-
-        File objects and iterators (of str, bytes, or any objects) stream: memory stays small.
-        What such an iterator raises is raised here, and nothing is stored.
-        """
-        call = self._call(tool, args, call_id, status)
-        return self.store.run_flow(offloading.put(self.store, self.scope, value, call, preview))
-
-    async def aput(
-        self,
-        value: Any,
-        *,
-        tool: str = "tool",
-        args: Any = None,
-        call_id: str | None = None,
-        status: str = "",
-        preview: offloading.PreviewOf | None = None,
-    ) -> Handle:
-        """`put`, with the work done off the event loop. Takes async iterators too."""
-
-        def flow() -> Flow[Handle]:
-            call = self._call(tool, args, call_id, status)
-            return (yield from offloading.put(self.store, self.scope, given, call, preview))
-
-        given = bridged(value)
-        return await self.store.arun_flow(flow())
 
     # --- out, in slices -----------------------------------------------------------------------------
 
@@ -170,7 +76,15 @@ class Session(Structured, Queried, Wrapping):
     def _read(self, id: str, start: int, limit: int | None, column: int) -> Flow[Page]:
         row, reader = yield from self._read_in_stead(id)
         hide = row.shape.base64
-        return (yield from read_page(reader, row.id, start, limit, column, base64=hide))
+        page = yield from read_page(reader, row.id, start, limit, column, base64=hide)
+        if row.shape.kind == "media":
+            # Its bytes are the caller's; as text they would only mislead a model.
+            size = human_size(row.shape.size)
+            said = (
+                f"{row.id} is {row.shape.mime}, {size}: no text, and no tool here shows more of it."
+            )
+            page = replace(page, rendered=said)
+        return page
 
     def search(
         self,

@@ -59,20 +59,40 @@ class Settings:
     style: Style = "text"
 
     def __post_init__(self) -> None:
+        for name in ("redact", "on_event", "clock"):
+            given = getattr(self, name)
+            if given is not None and not callable(given):
+                raise SettingsError(f"{name}={given!r}: give a function")
+        if not isinstance(self.quota, Quota):
+            raise SettingsError(f"quota={self.quota!r}: give callslip.Quota(session_results=…, …)")
+        for name in ("preview_lines", "preview_chars"):
+            given = getattr(self, name)
+            if isinstance(given, bool) or not isinstance(given, int) or given < 0:
+                raise SettingsError(f"{name}={given!r}: give a whole number, 0 or more")
+        for name in ("url", "payloads", "spool"):
+            given = getattr(self, name)
+            if given is not None and (not isinstance(given, str) or not _is_path(given)):
+                raise SettingsError(f"{name}={given!r}: give a path or a URL as valid text")
+        if self.url == "":
+            raise SettingsError("url='': give a folder, or None for ./.callslip")
         if self.vocabulary not in ("results", "files"):
             raise SettingsError(f"vocabulary={self.vocabulary!r}: give 'results' or 'files'")
         if self.style not in ("text", "json"):
             raise SettingsError(f"style={self.style!r}: give 'text' or 'json'")
-        if self.preview_lines < 0 or self.preview_chars < 0:
+        ttl = self.ttl_seconds
+        number = isinstance(ttl, int | float) and not isinstance(ttl, bool)
+        if ttl is not None and not (number and ttl > 0):
             raise SettingsError(
-                f"preview_lines={self.preview_lines!r} and preview_chars={self.preview_chars!r}: "
-                "give numbers from 0"
+                f"ttl_seconds={ttl!r}: give seconds above 0, or None to keep results until their "
+                "session is closed"
             )
-        if self.ttl_seconds is not None and not self.ttl_seconds > 0:
-            raise SettingsError(
-                f"ttl_seconds={self.ttl_seconds!r}: give seconds above 0, or None to keep results "
-                "until their session is closed"
-            )
+
+
+def _is_path(text: str) -> bool:
+    try:
+        return b"\0" not in text.encode()
+    except UnicodeEncodeError:
+        return False
 
 
 def policy_of(
@@ -83,13 +103,11 @@ def policy_of(
     keep: Callable[[Any, str], bool] | None,
 ) -> Policy:
     """The policy of those keywords. Raises `SettingsError` for what cannot be meant."""
-    if isinstance(threshold_chars, bool) or not isinstance(threshold_chars, int):
-        raise SettingsError(f"threshold_chars={threshold_chars!r}: give a number of characters")
-    if threshold_chars < 0 or (threshold_tokens is not None and threshold_tokens < 0):
-        raise SettingsError(
-            f"threshold_chars={threshold_chars!r}, threshold_tokens={threshold_tokens!r}: "
-            "give numbers from 0"
-        )
+    if tools is not None and not isinstance(tools, Mapping):
+        raise SettingsError(f"tools={tools!r}: give a mapping of tool names to rules")
+    for name, given in (("keep", keep), ("count_tokens", count_tokens)):
+        if given is not None and not callable(given):
+            raise SettingsError(f"{name}={given!r}: give a function")
     return Policy(
         threshold_chars=threshold_chars,
         threshold_tokens=threshold_tokens,

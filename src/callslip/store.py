@@ -53,6 +53,12 @@ def _backend(settings: Settings, spool: Path | None) -> Backend:
     return Backend(Lazy(index), Lazy(payloads), _backend(local, None))
 
 
+def _made(kind: type[ResultStore], settings: Settings) -> ResultStore:
+    store = kind.__new__(kind)
+    store._setup(settings)
+    return store
+
+
 class ResultStore:
     """Keeps large results outside the model's window and gives each an address.
 
@@ -70,7 +76,8 @@ class ResultStore:
     tools             per tool: ``"always"``, ``"never"``, ``"threshold"``, or its own threshold
     keep              ``keep(value, tool)`` is true for what must stay inline
     quota             caps on what is kept (`Quota`); the oldest results are evicted
-    redact            a function of text, applied to each line block before anything is stored
+    redact            a function of text, applied to whole lines of it before anything is stored
+                      (not to what stands in base64)
     member_responses  for teams: also offload a member's own stored run
     on_event          called with an `Event` for each value stored, refused, spooled or removed
     clock             seconds since the epoch; for tests
@@ -135,6 +142,17 @@ class ResultStore:
         self._tidied_at = time.monotonic()
         self._spooled = False
 
+    def __repr__(self) -> str:
+        place = self.settings.url or ".callslip"
+        return f"ResultStore({place!r})" if "://" not in place else "ResultStore(…)"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ResultStore:
+        # A store is a place, not a value: frameworks that copy an agent mean the same place.
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made, (type(self), self.settings)
+
     # --- sessions and binding ---
 
     def session(self, session: str, *, user: str = "", tenant: str = "") -> Session:
@@ -164,9 +182,7 @@ class ResultStore:
         return self._with(settings)
 
     def _with(self, settings: Settings) -> ResultStore:
-        copy = type(self).__new__(type(self))
-        copy._setup(settings)
-        return copy
+        return _made(type(self), settings)
 
     @property
     def bound(self) -> bool:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from callslip.errors import SettingsError
 from callslip.handle import Envelope, Reply
+from callslip.stacks.kinds import is_stream
 
 if TYPE_CHECKING:
     import asyncio
@@ -225,40 +226,71 @@ def _arguments(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     return {name: value for name, value in bound.items() if name not in _OWNERS}
 
 
-def bridged(value: Any) -> Any:
-    """An async iterator as an iterator that a worker thread can walk; anything else as it is.
-
-    Must be called on the event loop that the iterator belongs to.
-    """
-    if not hasattr(value, "__anext__") and not hasattr(value, "__aiter__"):
-        return value
-    import asyncio
-
-    return _walked(value, asyncio.get_running_loop())
-
-
 _BATCH = 512
 """Items that one hop to the event loop fetches: a hop costs as much as hundreds of items."""
 
 
-def _walked(items: Any, loop: asyncio.AbstractEventLoop) -> Iterator[Any]:
-    import asyncio
+class Bridge:
+    """An async iterator of an event loop, as an iterator that a worker thread can walk.
 
-    iterator = aiter(items)
+    Made on that loop. `stop` is for the task that waits for the thread and is cancelled: it ends
+    the async iterator, so that what it holds open is closed now and not some day.
+    """
 
-    async def fetch() -> tuple[list[Any], BaseException | None]:
+    def __init__(self, items: Any) -> None:
+        import asyncio
+
+        self._loop = asyncio.get_running_loop()
+        self._items = aiter(items)
+        self._walk = self._walked()
+        self._fetching: asyncio.Task[Any] | None = None
+        self._stopped = False
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._walk
+
+    def __next__(self) -> Any:
+        return next(self._walk)
+
+    def stop(self) -> None:
+        """End it; to be called on its loop."""
+        self._stopped = True
+        if self._fetching is not None:
+            self._fetching.cancel()
+
+    def _walked(self) -> Iterator[Any]:
+        import asyncio
+
+        while True:
+            got, error = asyncio.run_coroutine_threadsafe(self._fetched(), self._loop).result()
+            yield from got
+            if isinstance(error, StopAsyncIteration):
+                return
+            if error is not None:
+                raise error
+
+    async def _fetched(self) -> tuple[list[Any], BaseException | None]:
+        import asyncio
+
+        self._fetching = asyncio.current_task()
         got: list[Any] = []
         try:
-            while len(got) < _BATCH:
-                got.append(await anext(iterator))
+            while len(got) < _BATCH and not self._stopped:
+                got.append(await anext(self._items))
         except BaseException as error:  # noqa: BLE001 - raised again, behind what came before it
             return got, error
-        return got, None
+        finally:
+            self._fetching = None
+        if not self._stopped:
+            return got, None
+        if hasattr(self._items, "aclose"):
+            await self._items.aclose()
+        return [], asyncio.CancelledError()
 
-    while True:
-        got, error = asyncio.run_coroutine_threadsafe(fetch(), loop).result()
-        yield from got
-        if isinstance(error, StopAsyncIteration):
-            return
-        if error is not None:
-            raise error
+
+def bridged(value: Any) -> Any:
+    """An async iterator as one that a worker thread can walk; anything else as it is.
+
+    Must be called on the event loop that the iterator belongs to.
+    """
+    return Bridge(value) if is_stream(value) and hasattr(type(value), "__anext__") else value

@@ -87,7 +87,7 @@ def test_a_forged_preview_closes_nothing() -> None:
 def test_the_same_content_again_is_one_line_that_names_the_first() -> None:
     made = same_as("res_b", 'a"tool', SHAPE, ID)
     assert "\n" not in made
-    assert f'same_as="{ID}"' in made and f'read_result("{ID}")' in made
+    assert f'same_as="{ID}"' in made and 'read_result("res_b")' in made
     assert len(made) <= 400
 
 
@@ -139,7 +139,7 @@ def test_sizes_are_written_as_people_write_them(size: int, text: str) -> None:
 def test_the_notice_names_the_calls_that_are_of_use_for_this_kind(
     shape: Shape, calls: list[str]
 ) -> None:
-    for made in (stored(ID, "t", shape, "a\nb"), same_as("res_b", "t", shape, ID)):
+    for made in (stored(ID, "t", shape, "a\nb"), same_as(ID, "t", shape, "res_b")):
         notice = made.rpartition("</result>")[2]
         assert re.findall(r"[a-z]+_[a-z]+\(", notice) == calls
         assert notice.count(f'("{ID}"') == len(calls)

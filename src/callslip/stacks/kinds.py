@@ -219,6 +219,8 @@ def is_stream(value: object) -> bool:
     cls = type(value)
     if issubclass(cls, (str, bytes, bytearray, memoryview, list, tuple, dict, set, frozenset)):
         return False
+    if any(base.__module__ == "unittest.mock" for base in cls.__mro__):
+        return False  # a mock has whatever it is asked for; it is no stream of anything
     if _has(cls, "__anext__") or (_has(cls, "__next__") and _has(cls, "__iter__")):
         return True
     return _has(cls, "read") and not issubclass(cls, type)

@@ -62,6 +62,9 @@ class Pieces:
     def _read(self, stream: Any) -> Iterator[Any]:
         while True:
             part = stream.read(self._block)
+            if part is None:
+                # A non-blocking stream: nothing yet is not the end of it.
+                raise BlockingIOError("the stream has nothing to read yet; give a blocking one")
             if not self.form:
                 # Even an empty file says whether it is text.
                 self.form = "str" if isinstance(part, str) else "bytes"

@@ -107,17 +107,44 @@ class Packing:
         self.payload = Payload(b"", "", 0, 0)
         self.shape = Shape()
         self.sample = Sampler("str").finish()
-        self.frames = self._frames()
-        """The packed payload, in pieces of any length. Once only."""
+        self.spent = False
+        """True after `again` has said no."""
+        self._had: list[bytes] | None = []
+        self._size = 0
+        self._rest: Iterator[bytes] = self._frames()
+        self.frames = self._kept()
+        """The packed payload, in pieces of any length. Once only, but for `again`."""
+
+    def again(self) -> bool:
+        """Start `frames` over, for another store; False where too much of it has gone by.
+
+        Up to `KEPT_BYTES` of what was packed is kept for this: a stream cannot be asked twice.
+        """
+        if self._had is None or self.error is not None:
+            self.spent = True
+            return False
+        had, self._had, self._size = self._had, [], 0
+        self._rest = chain(had, self._rest)
+        self.frames = self._kept()
+        return True
 
     def rest(self) -> tuple[Sample, int]:
         """Run to the end of the content without storing it: its sample, and its characters.
 
         For a stream that could not be stored: what was missed is still seen and counted.
         """
-        for _ in self.frames:
+        for _ in self._rest:
             pass
         return self.sample, self.shape.chars
+
+    def _kept(self) -> Iterator[bytes]:
+        for part in self._rest:
+            self._size += len(part)
+            if self._had is not None and self._size <= limits.KEPT_BYTES:
+                self._had.append(part)
+            else:
+                self._had = None
+            yield part
 
     def _frames(self) -> Iterator[bytes]:
         blocks = self._own(iter(self._blocks))

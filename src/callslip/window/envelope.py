@@ -123,7 +123,7 @@ def same_as(
     """One line for content that this session has already been shown, under the handle `first`."""
     read = {} if shape.kind == "media" else {"read": _READ[vocabulary]}
     tag = _attributes(id=id, tool=attr(tool, TOOL_NAME_CHARS), same_as=first, **read)
-    calls = next_calls(first, shape, vocabulary)
+    calls = next_calls(id, shape, vocabulary)  # its own: the first may go before it does
     said = f"<result {tag}>The very same content as {first}, shown before.</result>"
     return f"{said} {calls[0].upper()}{calls[1:]}." if calls else said
 

@@ -9,7 +9,7 @@ import enum
 import fractions
 import pathlib
 import uuid
-from typing import Any
+from typing import Any, cast
 
 __all__ = ["estimate_tokens", "size_of", "text_of"]
 
@@ -34,11 +34,12 @@ def size_of(value: object, enough: int) -> int | None:
     strings are not counted. None where it cannot be told: a stream, an object of unknown class.
     Never raises.
     """
-    if isinstance(value, str):
-        return str.__len__(value)
-    if isinstance(value, bytes | bytearray | memoryview):
-        return memoryview(value).nbytes
+    cls = type(value)  # what an object says of its own class (`__class__`) may be anything
+    if issubclass(cls, str):
+        return str.__len__(cast("str", value))
     try:
+        if issubclass(cls, (bytes, bytearray, memoryview)):
+            return memoryview(cast("bytes", value)).nbytes
         return _walk(value, enough)
     except Exception:  # noqa: BLE001
         # A class of the caller may raise anything from an attribute; its size is then unknown.

@@ -66,13 +66,18 @@ def control(value: object) -> Control:
     Reads mappings, JSON text of an object, and objects that carry `isError`, `is_error`, `status`
     or `interrupts` as messages and run outputs of agent frameworks do.
     """
-    if isinstance(value, str):
-        return _of_text(value)
-    if isinstance(value, dict):
-        return _of_mapping(value)
-    if isinstance(value, BaseException):
-        return Control("error", type(value).__name__, _word_or_text(value))
-    if value is None or isinstance(value, int | float | bytes | list | tuple | set | frozenset):
+    # By the class itself: what an object says of its own class (`__class__`) may be anything.
+    given: Any = value
+    cls = type(value)
+    if issubclass(cls, str):
+        return _of_text(given)
+    if issubclass(cls, dict):
+        return _of_mapping(given)
+    if issubclass(cls, BaseException):
+        return Control("error", cls.__name__, _word_or_text(value))
+    if value is None or issubclass(
+        cls, (int, float, bytes, bytearray, memoryview, list, tuple, set, frozenset)
+    ):
         return _OK
     return _of_object(value)
 

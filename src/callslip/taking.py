@@ -1,0 +1,146 @@
+"""The verbs of a `Session` that take a value in: `offload` and `put`, each with its async twin."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from callslip import offloading
+from callslip.handle import Handle, Scope
+from callslip.stacks.ops import Flow
+from callslip.stacks.writing import Call, call_of
+from callslip.window.policy import outcome
+from callslip.wrap import Bridge, bridged
+
+if TYPE_CHECKING:
+    from callslip.store import ResultStore
+
+T = TypeVar("T")
+logger = logging.getLogger("callslip")
+
+
+class Taking:
+    """What `Session` inherits: it has the store and the scope."""
+
+    store: ResultStore
+    scope: Scope
+
+    def offload(
+        self,
+        value: Any,
+        *,
+        tool: str = "tool",
+        args: Any = None,
+        call_id: str | None = None,
+        status: str = "",
+        preview: offloading.PreviewOf | None = None,
+    ) -> Any:
+        """The value itself if it is short enough to stay in the window, else its `Envelope`.
+
+        `tool` and `args` say which call made it; `call_id`, where a framework gives one, tells a
+        replay of a call from a second call. `status="error"` marks a failed call. `preview` makes
+        the preview from the value; with `top("score")` it shows the rows with the largest score. A
+        stream (file object, iterator) is stored as it comes, or
+        returned as its whole content if that is short.
+        """
+        if self._stays(value, tool):
+            return value
+        call = self._call(tool, args, call_id, status)
+        return self.store.run_flow(offloading.offload(self.store, self.scope, value, call, preview))
+
+    async def aoffload(
+        self,
+        value: Any,
+        *,
+        tool: str = "tool",
+        args: Any = None,
+        call_id: str | None = None,
+        status: str = "",
+        preview: offloading.PreviewOf | None = None,
+    ) -> Any:
+        """`offload`, with the work done off the event loop. Takes async iterators too."""
+        if self._stays(value, tool):
+            return value
+
+        def flow() -> Flow[object]:
+            call = self._call(tool, args, call_id, status)
+            return (yield from offloading.offload(self.store, self.scope, given, call, preview))
+
+        given = bridged(value)
+        return await self._unless_cancelled(given, flow())
+
+    async def _unless_cancelled(self, given: Any, flow: Flow[T]) -> T:
+        try:
+            return await self.store.arun_flow(flow)
+        except BaseException:
+            if isinstance(given, Bridge):
+                given.stop()
+            raise
+
+    def _call(self, tool: str, args: Any, call_id: str | None, status: str) -> Call:
+        tool, status = _word(tool, "tool"), _word(status, "")
+        call = call_of(tool, args, None if call_id is None else _word(call_id, ""), status)
+        redact = self.store.settings.redact
+        if redact is None:
+            return call
+        return replace(
+            call, tool=redact(call.tool), args=redact(call.args), status=redact(call.status)
+        )
+
+    def _stays(self, value: Any, tool: str) -> bool:
+        if isinstance(value, offloading.OURS):
+            return True
+        try:
+            return (
+                self.store.settings.policy.decide(value, tool) == "keep"
+                or outcome(value) == "waiting"
+            )
+        except Exception:
+            # `keep` or `count_tokens` raised: the caller's tool has worked, its result is not lost.
+            logger.exception("the policy failed for a result of %s; it is offloaded", tool)
+            return False
+
+    def put(
+        self,
+        value: Any,
+        *,
+        tool: str = "tool",
+        args: Any = None,
+        call_id: str | None = None,
+        status: str = "",
+        preview: offloading.PreviewOf | None = None,
+    ) -> Handle:
+        """Store a value whatever its size, and return its handle. Never raises on a value.
+
+        File objects and iterators (of str, bytes, or any objects) stream: memory stays small.
+        What such an iterator raises is raised here, and nothing is stored.
+        """
+        call = self._call(tool, args, call_id, status)
+        return self.store.run_flow(offloading.put(self.store, self.scope, value, call, preview))
+
+    async def aput(
+        self,
+        value: Any,
+        *,
+        tool: str = "tool",
+        args: Any = None,
+        call_id: str | None = None,
+        status: str = "",
+        preview: offloading.PreviewOf | None = None,
+    ) -> Handle:
+        """`put`, with the work done off the event loop. Takes async iterators too."""
+
+        def flow() -> Flow[Handle]:
+            call = self._call(tool, args, call_id, status)
+            return (yield from offloading.put(self.store, self.scope, given, call, preview))
+
+        given = bridged(value)
+        return await self._unless_cancelled(given, flow())
+
+
+def _word(value: object, default: str) -> str:
+    """A name as text, whatever a caller gave for it."""
+    if isinstance(value, str):
+        return value or default
+    return default if value is None else str(value)
