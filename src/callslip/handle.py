@@ -173,6 +173,8 @@ class Hits:
     total: int
     next: dict[str, int] | None
     rendered: str = field(repr=False)
+    exact: bool = True
+    """False if the search ended early: there are `total` at least."""
 
     def __str__(self) -> str:
         return self.rendered

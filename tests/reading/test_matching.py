@@ -12,6 +12,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from callslip.errors import PatternError
+from callslip.limits import MATCH_BYTES
 from callslip.reading import matching
 from callslip.reading.matching import Scan, compiled, literal_of
 
@@ -89,21 +90,63 @@ def test_every_match_is_the_one_that_re_finds_wherever_the_text_is_cut(
     assume(not re.search(r"x\*[*+?{]", pattern))
     expected = _expected(text, pattern, case)
     assume(all(end - start <= 64 for start, end in expected))
-    small = mock.patch.multiple(matching, SPAN_BYTES=16, LOOK_AROUND=8)
+    small = mock.patch.multiple(matching, SHORT_BYTES=64, SPAN_BYTES=16, LOOK_AROUND=8)
     with small:
         assert _search(text, pattern, cuts, case) == expected
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(TEXTS, PATTERNS, st.lists(st.integers(0, 600), max_size=6))
-def test_a_match_that_is_too_long_is_cut_at_the_same_place_wherever_the_text_is_cut(
+def test_a_match_that_is_too_long_ends_the_search_at_the_same_place_wherever_the_text_is_cut(
     text: str, pattern: str, cuts: list[int]
 ) -> None:
     assume(not re.search(r"x\*[*+?{]", pattern))
-    with mock.patch.multiple(matching, SPAN_BYTES=16, LOOK_AROUND=8):
+    with mock.patch.multiple(matching, SHORT_BYTES=64, SPAN_BYTES=16, LOOK_AROUND=8, MATCH_STEPS=0):
         found = _search(text, pattern, cuts, match_bytes=12)
-    assert found == _search(text, pattern, [], match_bytes=12)
-    assert all(end - start <= 12 for start, end in found)
+        assert found == _search(text, pattern, [], match_bytes=12)
+        scan = Scan(pattern, match_bytes=12)
+        scan.feed([text.encode()], last=True)
+    if not scan.limited:
+        assert found == _expected(text, pattern)
+    if scan.overlong:
+        assert found[-1][1] - found[-1][0] > 12
+
+
+LINE = "x1 " + "lorem ipsum " * 25_000 + "quota reached, over"
+LINES = "Traceback\n" + "".join(f"l {i}\n" for i in range(30_000))
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern"),
+    [
+        (LINE, ".*quota"),
+        (LINE, "x1.*quota"),
+        (LINE, "[^z]*q"),
+        (LINE, r"(?:\n|.)*q"),
+        (LINE, "i.*?quota"),
+        (LINE, "x1.*never"),
+        (LINE + "\nquota\n", ".*quota"),
+        (LINES, "(?s)Traceback.*l 29999"),
+        (LINES, r"Traceback[\s\S]*?l 29999"),
+        (LINES, "(?s)l 7.*nothing"),
+    ],
+)
+def test_a_long_match_is_found_and_nothing_is_searched_twice(text: str, pattern: str) -> None:
+    # A step for each byte of these would take minutes.
+    raw = text.encode()
+    cuts = list(range(0, len(raw), 100_000))
+    assert _search(text, pattern, cuts, match_bytes=MATCH_BYTES) == _expected(text, pattern)
+
+
+def test_what_is_longer_than_is_looked_for_is_never_a_flat_zero() -> None:
+    text = (b"x1 " + b"lorem ipsum " * 50_000 + b"quota") * 2
+    scan = Scan("x1.*quota", match_bytes=100_000)
+    scan.feed([text], last=True)
+    assert scan.limited
+    assert (scan.total, scan.overlong) == (0, False)
+    scan = Scan("x1.*", match_bytes=100_000)
+    scan.feed([text], last=True)
+    assert (scan.total, scan.overlong, scan.stopped) == (1, True, True)
 
 
 @settings(max_examples=200, deadline=None)
@@ -115,7 +158,7 @@ def test_a_match_that_is_too_long_is_cut_at_the_same_place_wherever_the_text_is_
 def test_a_literal_is_counted_as_re_counts_it(text: str, word: str, cuts: list[int]) -> None:
     pattern = re.escape(word)
     assert literal_of(pattern) == word
-    with mock.patch.multiple(matching, SPAN_BYTES=16, LOOK_AROUND=8):
+    with mock.patch.multiple(matching, SHORT_BYTES=64, SPAN_BYTES=16, LOOK_AROUND=8):
         assert _search(text, pattern, cuts) == _expected(text, pattern)
 
 

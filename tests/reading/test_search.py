@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from callslip.errors import PatternError
 from callslip.handle import Hits
-from callslip.limits import HIT_CHARS, PAGE_CAP_CHARS
+from callslip.limits import HIT_CHARS, MATCH_CHARS, PAGE_CAP_CHARS
 from callslip.reading import page
 from callslip.reading.search import search
 from tests.reading.stored_payload import Stored
@@ -241,3 +241,28 @@ def test_every_word_is_found_on_its_line_in_a_text_of_many_chunks() -> None:
         word = rng.choice(lines[line].split()[1:])
         expected = [n for n, text in enumerate(lines, 1) for found in text.split() if found == word]
         assert [hit.line for hit in _all(stored, rf"\b{word}\b")] == expected
+
+
+@pytest.mark.parametrize("pattern", [".*quota", r"[^z]*quota", r"(?:\n|.)*quota", "x1.*quota"])
+def test_a_match_of_half_a_megabyte_is_one_hit_shown_as_a_window(pattern: str) -> None:
+    text = "x1 " + "lorem ipsum " * 40_000 + "quota, and more"
+    found = _search(Stored(text), pattern)
+    assert [(hit.line, hit.column) for hit in found.hits] == [(1, 0)]
+    assert found.total == 1
+    assert text.startswith(found.hits[0].match)
+    assert len(found.hits[0].match) == MATCH_CHARS
+    assert len(str(found)) < 600
+
+
+def test_a_match_that_is_longer_than_any_looked_for_is_told() -> None:
+    stored = Stored("start\n" + "lorem ipsum\n" * 50_000 + "quota\n")
+    found = _search(stored, "(?s)start.*quota", match_bytes=100_000)
+    assert "Matches longer than" in str(found)
+    assert "are not looked for" in str(found)
+    found = _search(stored, "(?s)start.*", match_bytes=100_000)
+    assert 'total="at least 1"' in str(found)
+    assert not found.exact
+    assert "nothing behind it was searched" in str(found)
+    found = _search(stored, "(?s)start.*", match_bytes=100_000, limit=0)
+    assert str(found).startswith("At least 1 match")
+    assert _search(stored, r"ipsum\s+quota", match_bytes=100_000).total == 1

@@ -102,6 +102,7 @@ def search(
                 "id": id,
                 "pattern": pattern,
                 "total": hits.total,
+                "exact": hits.exact,
                 "next": None if count else hits.next,
                 "hits": [
                     {"line": hit.line, "column": hit.column, "match": hit.match, "text": hit.text}
@@ -111,6 +112,8 @@ def search(
         )
     elif count:
         out.text(str(hits.total))
+        if not hits.exact:
+            out.note(str(hits))
     elif plain:
         out.text(hits.text, end="\n" if hits.text else "")
     else:

@@ -1,7 +1,9 @@
 """Finding a pattern in a text that arrives in pieces: exact, linear, in bounded memory. No I/O.
 
-A match may lie across pieces and span lines. It is `match_bytes` long at the most: the pattern
-matches as if the text ended there for it. So how the text is cut into pieces changes nothing.
+A match may lie across pieces and span lines. How much is held depends on what the pattern can
+match: a little where it cannot repeat without end, whole lines where it stays in one, and twice
+`match_bytes` of the text else. A match longer than that may be missed, and is counted no further
+than to its start: `limited` and `overlong` say so. How the text is cut into pieces changes nothing.
 """
 
 from __future__ import annotations
@@ -26,10 +28,23 @@ PROGRAM_SIZE = 10_000
 """Instructions of a compiled pattern. RE2 falls back to steps × instructions where its automaton
 grows too large, so this bounds how long one step of a search can take."""
 
-SPAN_BYTES = 2 * MATCH_BYTES
+SHORT_BYTES = 64 * 1024
+"""No match of a pattern that cannot repeat without end is longer: an instruction takes a byte."""
+
+MATCH_STEPS = 64 * MATCH_BYTES
+"""Bytes × instructions: a large pattern, which may be slow at each byte, looks less far."""
+
+SPAN_BYTES = 2 * SHORT_BYTES
 LOOK_AROUND = 2_048
 """Bytes kept before and after each match, for its window: HIT_CHARS of four bytes, and to spare."""
 
+_ENDLESS = re.compile(r"[*+]|\{\d*,\}")
+# Nothing that could stand for a line end or for the end of the text: a match lies in one line.
+_IN_LINE = re.compile(
+    r"(?:[^\\\[(\x00-\x1f]|\\[^A-Za-z0-9\x00-\x1f]|\\[dwSbBt]"
+    r"|\((?!\?)|\(\?(?:i?:|i\)|P?<\w+>)"
+    r"|\[(?!\^)(?:[^\\\[\]\x00-\x1f]|\\[^A-Za-z0-9\x00-\x1f]|\\[dwS])*+\])*+"
+)
 _ESCAPED = re.compile(r"\\([^0-9A-Za-z])|([\\^$.|?*+()\[{])")
 _UNTAKEN = (
     (re.compile(r"\(\?<[=!]"), "look-behind is not supported"),
@@ -112,7 +127,7 @@ class Scan:
 
     `found(start, end)` is called for each match in order, byte offsets from the start of the text,
     until it returns False; from then on matches are only counted. While it runs, `peek(a, b)` gives
-    any bytes from `LOOK_AROUND` before a match to `LOOK_AROUND` behind its start.
+    any bytes from `LOOK_AROUND` before a match to its end, and what is held behind that.
 
     Two empty matches never stand in one place, an empty one never right behind another match, and
     none behind the last line end, where no line is.
@@ -128,16 +143,22 @@ class Scan:
     ) -> None:
         literal = literal_of(pattern) if case and len(pattern) <= PATTERN_CHARS else None
         self._literal = shown(literal).encode() if literal else None
-        if self._literal is not None and len(self._literal) > match_bytes:
-            self._literal = None
         # For a literal, too: RE2 gets through a text without a match at twice the speed of `find`.
         self._regex: Any = (
             compiled(pattern, case) if self._literal is None else _plain(self._literal)
         )
         self._simple = self._literal is not None and not _overlaps_itself(self._literal)
         self._found = found
-        self._match_bytes = match_bytes
-        self._margin = max(match_bytes, LOOK_AROUND)
+        self.longest = match_bytes
+        """Matches longer than this many bytes are not looked for."""
+        self._endless = self._literal is None and _ENDLESS.search(pattern) is not None
+        self._in_line = self._endless and _IN_LINE.fullmatch(pattern) is not None
+        if self._endless:
+            steps = MATCH_STEPS // max(self._regex.programsize, 1)
+            self.longest = min(match_bytes, max(SHORT_BYTES, steps))
+        self._margin = max(SHORT_BYTES, LOOK_AROUND)
+        self._waiting: list[bytes] = []
+        self._held = 0
         self._deadline = deadline
         self._text = b""
         self._base = 0  # offset in the whole text of the first byte of _text
@@ -145,7 +166,11 @@ class Scan:
         self._last_end = -1  # offset in the whole text where the last match ended
         self.total = 0
         self.stopped = False
-        """True if the deadline passed: `total` counts only what lies before `reached`."""
+        """True if the search ended early: `total` counts only what lies before `reached`."""
+        self.limited = False
+        """True if a match longer than `longest` might have been missed."""
+        self.overlong = False
+        """True if the last match is longer than `longest`: it ended the search."""
 
     @property
     def reached(self) -> int:
@@ -165,8 +190,15 @@ class Scan:
         """Search the next pieces of the text; `last` says that no more follow."""
         if self.stopped:
             return
+        self._waiting += pieces
+        self._held += sum(map(len, pieces))
+        # What cannot be searched yet is not joined each time anew.
+        wanted = 2 * self.longest if self._endless and not self._in_line else 0
+        if not last and len(self._text) - self._at + self._held <= wanted:
+            return
         keep = max(0, self._at - LOOK_AROUND)
-        self._text = b"".join([self._text[keep:], *pieces])
+        self._text = b"".join([self._text[keep:], *self._waiting])
+        self._waiting, self._held = [], 0
         self._base += keep
         self._at -= keep
         if self._literal is not None:
@@ -213,45 +245,66 @@ class Scan:
         self._late()
 
     def _feed_regex(self, last: bool) -> None:
-        text, span = self._text, SPAN_BYTES
-        size = len(text)
+        size, span = len(self._text), SPAN_BYTES
         while self._at < size or last:
-            end = min(size, self._at + max(span, 2 * self._margin))
-            final = last and end == size
-            limit = size + 1 if final else _boundary(text, end - self._margin)
-            if limit <= self._at and not final:
+            bounds = self._bounds(span, last)
+            if bounds is None:
                 return
+            end, limit, whole = bounds
             before = self.total
-            ended = self._window(end, limit)
-            if self.stopped or (ended and final):
+            ended = self._window(end, limit, whole)
+            if self.stopped or (ended and limit > size):
                 return
             # Short steps where matches are dense: a greedy pattern may look at a whole step
             # for each of them. Long ones where there is nothing.
             span = SPAN_BYTES if self.total > before else span * 4
 
-    def _window(self, end: int, limit: int) -> bool:
+    def _bounds(self, span: int, last: bool) -> tuple[int, int, bool] | None:
+        """How far to look next, where matches may start (before `limit`), and whether any match
+        that starts there is seen to its end. None: more of the text is needed."""
+        text, at, size = self._text, self._at, len(self._text)
+        if not self._endless:
+            end = min(size, at + max(span, 2 * self._margin))
+            if last and end == size:
+                return end, size + 1, True
+            limit = _boundary(text, end - self._margin)
+            return None if limit <= at else (end, limit, True)
+        far = at + 2 * self.longest
+        if self._in_line:
+            near = min(at + span, far) - 1
+            line_end = text.find(b"\n", near, far) + 1 or text.rfind(b"\n", at, near) + 1
+            if line_end:
+                return line_end, line_end, True
+        if size > far:
+            # A byte more is there than is looked at, so no match ends at an end that is none.
+            self.limited = True
+            return far, _boundary(text, far - self.longest), False
+        return (size, size + 1, True) if last else None
+
+    def _window(self, end: int, limit: int, whole: bool) -> bool:
         """Take the matches that start before `limit`; True if the search is at `limit`."""
-        text, base, longest = self._text, self._base, self._match_bytes
+        text, base = self._text, self._base
+        longest = len(text) if whole else self.longest
+        far = end - self._at > 4 * SPAN_BYTES
         for step, match in enumerate(self._regex.finditer(text, self._at, end), 1):
-            if not step % 64 and self._late():
+            if ((far and step > 1) or not step % 64) and self._late():
                 return False
             start, stop = match.span()
             if start >= limit:
                 self._at = max(self._at, limit)
                 return not self._late()
-            if self._found is None and 0 < stop - start <= longest:
+            if stop - start > longest:
+                # Nobody knows where it ends, so nobody knows what comes behind it.
+                self._at = stop
+                self.overlong = self.stopped = True
+                self._tell(start, stop)
+                return False
+            if self._found is None and stop > start:
                 # Most matches are short, and most are only counted.
                 self._at = stop
                 self._last_end = base + stop
                 self.total += 1
                 continue
-            cut = stop - start > longest
-            if cut:
-                shorter = self._regex.search(text, start, min(end, start + longest))
-                if shorter is None or shorter.start() != start:
-                    self._at = start + 1
-                    break
-                stop = shorter.end()
             if stop > start:
                 self._at = stop
                 self._last_end = base + stop
@@ -262,14 +315,8 @@ class Scan:
                 if base + start != self._last_end and self._is_place(start):
                     self._last_end = base + start
                     self._tell(start, start)
-            if cut:
-                # The iterator stands behind the long match.
-                break
-        else:
-            self._at = max(self._at, min(limit, len(text)))
-            return not self._late()
-        self._late()
-        return False
+        self._at = max(self._at, min(limit, len(text)))
+        return not self._late()
 
     def _is_place(self, at: int) -> bool:
         """Whether an empty match may stand at `at`: between characters, and in a line."""

@@ -18,6 +18,7 @@ from callslip.limits import (
     HITS_CAP,
     HITS_DEFAULT,
     MATCH_BYTES,
+    MATCH_CHARS,
     PAGE_CAP_CHARS,
     PAGE_CHARS,
 )
@@ -26,6 +27,7 @@ from callslip.reading.page import STORED_DATA, head_of_line, plain_base64, readi
 from callslip.reading.suggest import quoted, way_on
 from callslip.stacks.ops import Flow
 from callslip.stacks.reader import Reader, View
+from callslip.window.envelope import human_size
 from callslip.window.inert import attr, inert, shown
 
 __all__ = ["search"]
@@ -49,6 +51,8 @@ class _Found:
     window: tuple[int, int]
     span: tuple[int, int]
     cut: bool
+    spans: int
+    """Line ends inside the match."""
 
 
 class _Collector:
@@ -87,19 +91,23 @@ class _Collector:
             return True
         # What is cut in two at the outer edges is one character that the window does not show.
         before = self.scan.peek(start - LOOK_AROUND, start).decode("utf-8", "ignore")
-        match = self.scan.peek(start, end).decode("utf-8", "ignore")
+        whole = self.scan.peek(start, end)
+        match = whole[: 4 * MATCH_CHARS].decode("utf-8", "ignore")[:MATCH_CHARS]
         behind = self.scan.peek(end, end + LOOK_AROUND).decode("utf-8", "ignore")
         before = before[before.rfind("\n") + 1 :]
-        behind = "" if match.endswith("\n") else behind.partition("\n")[0].removesuffix("\r")
+        behind = "" if whole.endswith(b"\n") else behind.partition("\n")[0].removesuffix("\r")
         left, inner, right = _window(before, match, behind)
         text = f"{before[len(before) - left :]}{match[:inner]}{behind[:right]}"
-        cut = (left < len(before) or column > len(before), inner + right < len(match + behind))
+        shortened = inner < len(match) or len(match) == MATCH_CHARS
+        cut = (left < len(before) or column > len(before), shortened or right < len(behind))
         window = (
             start - len(before[len(before) - left :].encode()),
-            end + len(behind[:right].encode()) if inner == len(match) else start,
+            start if shortened else end + len(behind[:right].encode()),
         )
         text = f"{'…' * cut[0]}{text}{'…' * cut[1]}"
-        self.found.append(_Found(Hit(line, column, match, text), window, (start, end), any(cut)))
+        spans = whole.rstrip(b"\n").count(b"\n")
+        hit = Hit(line, column, match, text)
+        self.found.append(_Found(hit, window, (start, end), any(cut), spans))
         return len(self.found) < self._count
 
 
@@ -130,8 +138,9 @@ def search(
     """Matches of an RE2 pattern, ^ and $ at every line, in the text view as it is shown.
 
     `total` counts all of them; `after` skips that many, then up to `limit` are shown with `context`
-    lines around each (`limit=0` only counts). A match spans lines if the pattern does, and is cut
-    at `MATCH_BYTES`. A search of more than `seconds` stops, and the reply says where. Nothing
+    lines around each (`limit=0` only counts). A match spans lines if the pattern does. One that is
+    longer than `MATCH_BYTES` is not looked for, and ends the search where it is met: the reply says
+    so. A hit holds `MATCH_CHARS` of its match at the most. A search of more than `seconds` stops, and the reply says where. Nothing
     found: the reply offers a way on. `str(hits)` stays under `PAGE_CAP_CHARS`.
 
     Raises PatternError for what RE2 does not take, PayloadDamaged and StoreUnavailable.
@@ -160,20 +169,26 @@ def search(
 
     name = attr(id, _PATTERN_CHARS)
     where = _lines_of(directory.lines, name)
-    if scan.stopped:
+    if scan.stopped and not scan.overlong:
         where += (
             f", only the first {scan.reached * 100 // max(directory.size, 1)}% searched in time"
         )
-    said = f'{_matches(scan.total)} of "{attr(shown(pattern), _PATTERN_CHARS)}" in {where}.'
+    exact = not scan.stopped
+    least = "at least " if scan.overlong else ""
+    said = f'{least}{_matches(scan.total)} of "{attr(shown(pattern), _PATTERN_CHARS)}" in {where}.'
+    said = said[:1].upper() + said[1:]
+    if scan.limited or scan.overlong:
+        said += f" {_bound(scan)}"
     if scan.total == 0:
         hint = yield from way_on(reader, name, pattern, case)
-        return Hits((), "", 0, None, f"{said} {hint}")
+        return Hits((), "", 0, None, f"{said} {hint}", exact)
     call = f'search_result("{name}", {quoted(pattern)}'
     call += ")" if case else ", ignore_case=True)"
     if count == 0:
-        return Hits((), "", scan.total, None, f"{said} See them with {call}.")
+        return Hits((), "", scan.total, None, f"{said} See them with {call}.", exact)
     if not collector.found:
-        return Hits((), "", scan.total, None, f"{said} None is left after {skip:,}; see {call}.")
+        none = f"{said} None is left after {skip:,}; see {call}."
+        return Hits((), "", scan.total, None, none, exact)
 
     wide = count > HITS_DEFAULT
     most = PAGE_CAP_CHARS - FRAME_CHARS
@@ -189,6 +204,8 @@ def search(
     notes = [STORED_DATA]
     if scan.stopped:
         notes.append(said)
+    elif scan.limited:
+        notes.append(_bound(scan))
     notes.append(f"Read around the first with {_around(id, collector.found[0])}.")
     if following is not None:
         notes.append(f"{scan.total - last:,} more: {call[:-1]}, after={last}).")
@@ -196,11 +213,16 @@ def search(
     tag += f' pattern="{attr(shown(pattern), _PATTERN_CHARS)}">'
     rendered = "\n".join([tag, *lines, "</hits>", " ".join(notes)])
     text = "\n".join(_one_line(hit.text) for hit in hits)
-    return Hits(hits, text, scan.total, following, rendered)
+    return Hits(hits, text, scan.total, following, rendered, exact)
 
 
 def _matches(total: int) -> str:
     return "1 match" if total == 1 else f"{total:,} matches"
+
+
+def _bound(scan: Scan) -> str:
+    bound = f"Matches longer than {human_size(scan.longest)} are not looked for"
+    return f"{bound}; one is, and nothing behind it was searched." if scan.overlong else f"{bound}."
 
 
 def _lines_of(lines: int, name: str) -> str:
@@ -257,7 +279,7 @@ def _rendered(
         used += size
         taken += len(group)
         last = group[-1].hit
-        spans = 0 if reader.directory.by_record else last.match.rstrip("\n").count("\n")
+        spans = 0 if reader.directory.by_record else group[-1].spans
         shown_to = max(shown_to, last.line + spans)
     until = every[taken].hit.line - 1 if taken < len(every) else reader.directory.lines
     for line in range(shown_to + 1, min(shown_to + around, until, reader.directory.lines) + 1):
