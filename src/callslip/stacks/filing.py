@@ -8,7 +8,8 @@ from callslip import limits
 from callslip.errors import StoreUnavailable
 from callslip.handle import Quota, Scope
 from callslip.stacks.fileops import View, WriteFile, Wrote
-from callslip.stacks.ops import DeleteObjects, FindPayload, Flow, do
+from callslip.stacks.keeping import mend, stands
+from callslip.stacks.ops import DeleteObjects, Flow, do
 from callslip.stacks.writing import Packing, _upload
 
 
@@ -32,10 +33,11 @@ def write_file(
         wrote = yield from do(replace(op, payload=replace(payload, data=b"".join(parts))))
     else:
         wrote = None
-        if (yield from do(FindPayload(scope.tenant, payload.digest))) is not None:
+        if (yield from stands(scope.tenant, payload, parts)):
             wrote = yield from do(op)
         if wrote is None:
             key = yield from _upload(packing, scope, parts)
+            yield from mend(scope.tenant, replace(payload, key=key))
             try:
                 wrote = yield from do(replace(op, payload=replace(payload, key=key)))
             except StoreUnavailable as error:

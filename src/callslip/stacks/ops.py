@@ -152,7 +152,7 @@ class Insert(IndexOp["Inserted | None"]):
       and content (a tombstone of the same call and content is revived).
     - One payload per (tenant, digest), reference-counted. `result.payload` with neither `key` nor
       `data` means "the one I saw with FindPayload"; if it is gone meanwhile the answer is None, and
-      nothing was written.
+      nothing was written. Of a stored one with other `data` than the given, the given is kept.
     - `same_as` of the stored row is the id of the session's first live row with the same payload
       whose own `same_as` is "", and so was shown in full; "" if there is none: then this one is.
     - With a quota, the oldest other rows of the session (then of the tenant) become tombstones
@@ -164,6 +164,16 @@ class Insert(IndexOp["Inserted | None"]):
     ttl: float | None
     quota: Quota
     now: float
+
+
+@dataclass(frozen=True, slots=True)
+class Replace(IndexOp[bool]):
+    """Let the tenant's payload of that digest be kept where `payload` says from now on, because
+    what is kept is damaged: every row that has it is whole again. Its old key goes to the garbage
+    list. False, and nothing written, if no such payload is stored, or its new key is garbage."""
+
+    tenant: str
+    payload: Payload
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from callslip import limits
 from callslip.errors import PayloadDamaged, StoreUnavailable
 from callslip.handle import Quota, Scope
+from callslip.stacks.keeping import mend, verified
 from callslip.stacks.memoryops import SweepFacts
 from callslip.stacks.ops import (
     DeleteObjects,
@@ -20,7 +20,6 @@ from callslip.stacks.ops import (
     KnownKeys,
     List,
     ListObjects,
-    Payload,
     Payloads,
     PutObject,
     ReadObject,
@@ -34,7 +33,6 @@ from callslip.stacks.ops import (
     aside,
     do,
 )
-from callslip.stacks.reader import Caches, open_reader
 
 _BATCH = 200
 
@@ -167,26 +165,13 @@ def verify(progress: Callable[[int], object] | None = None) -> Flow[Findings]:
             count += 1
             name = f"payload {payload.digest.hex()[:12]} ({references} results)"
             try:
-                size += yield from _verified(payload)
+                size += (yield from verified(payload)).size
             except PayloadDamaged as error:
                 problems.append(f"{name}: {error}")
             if progress is not None:
                 progress(size)
     unknown = yield from _orphans()
     return Findings(count, size, tuple(problems), len(unknown))
-
-
-def _verified(payload: Payload) -> Flow[int]:
-    reader = yield from open_reader(payload, Caches())
-    whole = hashlib.sha256()
-    directory = reader.directory
-    for index in range(directory.chunks):
-        chunk = yield from reader.chunk(index)
-        whole.update(chunk.raw)
-    yield from reader.twin()
-    if whole.digest() != directory.sha256:
-        raise PayloadDamaged("its chunks are whole, but not the content that was stored")
-    return directory.size
 
 
 def deliver(spool: Runs, now: float, ttl: float | None, quota: Quota) -> Flow[list[Result]]:
@@ -232,6 +217,7 @@ def _delivered(
         if size != payload.packed:
             yield from do(DeleteObjects([key]))
             raise StoreUnavailable(f"a delivery of {payload.packed} bytes was cut", reason="failed")
+        yield from mend(row.scope.tenant, payload)
     inserted = yield from do(Insert(row, [row.id], ttl, quota, now))
     if inserted is None:
         raise StoreUnavailable("the index refused a payload that it was given", reason="failed")

@@ -15,11 +15,11 @@ from callslip.errors import PayloadDamaged, StoreUnavailable
 from callslip.handle import Quota, Scope, Shape, Source
 from callslip.stacks import content
 from callslip.stacks.beside import Beside
+from callslip.stacks.keeping import mend, stands
 from callslip.stacks.layout import KEY_SUFFIX
 from callslip.stacks.looking import Look
 from callslip.stacks.ops import (
     DeleteObjects,
-    FindPayload,
     Flow,
     Insert,
     Inserted,
@@ -213,7 +213,8 @@ def write(
     """Store one content and its row; None if `wanted` says that the row is not worth it.
 
     `whole` says that the content is in memory and can be packed before anything is written: then
-    an equal payload that is already stored is not written again. A stream is written as it comes.
+    an equal payload that is already stored, and is whole, is not written again. A stream is written
+    as it comes. A stored one that is missing or damaged is replaced.
     The row is inserted, and so a handle exists, only after the payload was written and its end
     read back.
     """
@@ -251,11 +252,13 @@ def write(
             return None
         inserted = None
         if not streams and size > limits.INLINE_BYTES:
-            if (yield from do(FindPayload(scope.tenant, packing.payload.digest))) is not None:
+            if (yield from stands(scope.tenant, packing.payload, parts)):
                 inserted = yield from do(Insert(result, ids, ttl, quota, now))
             if inserted is None:
                 key = yield from _upload(packing, scope, parts)
         if inserted is None:
+            if key:
+                yield from mend(scope.tenant, replace(packing.payload, key=key))
             where = (
                 replace(packing.payload, key=key)
                 if key

@@ -54,6 +54,12 @@ def adopt(
     (payload,) = db.execute(
         "SELECT n FROM payloads WHERE tenant = ? AND digest = ?", (tenant, given.digest)
     ).fetchone()
+    if given.data is not None and stored.key is None:
+        (data,) = db.execute(
+            "SELECT (SELECT data FROM inline WHERE payload = ?)", (payload,)
+        ).fetchone()
+        if data != given.data:
+            _move(db, payload, given)  # a damaged one: the given was packed just now
     # A retried insert whose first answer was lost gives the key that is stored: still the index's.
     return payload, given.key is not None and given.key == stored.key
 
@@ -69,3 +75,41 @@ def _add(db: sqlite3.Connection, tenant: int, given: ops.Payload) -> int:
     if given.data is not None:
         db.execute("INSERT INTO inline (payload, data) VALUES (?, ?)", (n, given.data))
     return n
+
+
+def replace(db: sqlite3.Connection, op: ops.Replace) -> bool:
+    """Do `ops.Replace`."""
+    row = db.execute(
+        "SELECT p.n FROM tenants t JOIN payloads p ON p.tenant = t.n"
+        " WHERE t.name = ? AND p.digest = ?",
+        (to_blob(op.tenant), op.payload.digest),
+    ).fetchone()
+    if row is None or is_gone(db, op.payload, None):
+        return False
+    _move(db, row[0], op.payload)
+    return True
+
+
+def _move(db: sqlite3.Connection, payload: int, given: ops.Payload) -> None:
+    """Let a payload be kept where `given` is. Other bytes of it may be more or fewer."""
+    key = None if given.key is None else to_blob(given.key)
+    (old,) = db.execute("SELECT key FROM payloads WHERE n = ?", (payload,)).fetchone()
+    rows = ("SELECT session FROM results", "SELECT session FROM files")
+    for table, having in (
+        ("tenants", "SELECT tenant FROM payloads WHERE n = ?2"),
+        ("sessions", " UNION ".join(f"{each} WHERE payload = ?2" for each in rows)),
+    ):
+        db.execute(
+            f"UPDATE {table} SET packed_bytes = packed_bytes + ?1"
+            f" - (SELECT packed FROM payloads WHERE n = ?2) WHERE n IN ({having})",
+            (given.packed, payload),
+        )
+    db.execute(
+        "UPDATE payloads SET form = ?, packed = ?, trailer = ?, key = ? WHERE n = ?",
+        (to_blob(given.form), given.packed, given.trailer, key, payload),
+    )
+    db.execute("DELETE FROM inline WHERE payload = ?", (payload,))
+    if given.data is not None:
+        db.execute("INSERT INTO inline (payload, data) VALUES (?, ?)", (payload, given.data))
+    if old is not None and old != key:
+        db.execute("INSERT INTO garbage (key) VALUES (?)", (old,))

@@ -74,6 +74,7 @@ class SqliteIndex:
         }
         self._writes: dict[type, Callable[[sqlite3.Connection, Any], Any]] = {
             ops.Insert: _insert,
+            ops.Replace: adopting.replace,
             fileops.WriteFile: _write_file,
             ops.Remove: retention.remove,
             ops.Forget: upkeep.forget,
