@@ -8,6 +8,7 @@ import io
 import json
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -204,6 +205,15 @@ def test_async_gives_the_same_and_the_loop_goes_on(session: Session) -> None:
     assert str(selected) == str(session.sql(sql))
     assert kept.shape.records == found.total
     assert ticks > 3
+
+
+def test_many_threads_may_ask_the_same_first_question(session: Session) -> None:
+    id = session.put([{"n": n, "t": f"text {n}"} for n in range(100_000)], tool="t").id
+    wheres = ["n >= 50000", "t like '%99'", "n < 10 or t = 'text 500'"] * 4
+    with ThreadPoolExecutor(len(wheres)) as pool:
+        totals = [found.total for found in pool.map(lambda where: session.query(id, where), wheres)]
+    assert totals == [50_000, 1_000, 11] * 4
+    assert sum(map(len, session.store.tables._tables.popitem()[1].numbers)) == 100_000
 
 
 def test_other_sessions_and_gone_results_cannot_be_asked(store: ResultStore) -> None:

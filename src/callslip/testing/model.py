@@ -26,7 +26,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, cast
 
-from callslip.handle import Handle, Hits, Listing, Page
+from callslip.handle import Handle, Hits, Listing, Page, Record, Rows
 from callslip.tools import Tool
 
 __all__ = [
@@ -380,7 +380,7 @@ def _joined(items: list[Any]) -> Any:
 
 
 def _shown(result: object) -> str:
-    if isinstance(result, (str, Handle, Page, Hits, Listing)):
+    if isinstance(result, (str, Handle, Page, Hits, Listing, Record, Rows)):
         return str(result)
     return _json(result)
 

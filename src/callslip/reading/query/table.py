@@ -9,6 +9,7 @@ import threading
 from array import array
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Sequence
+from itertools import accumulate, pairwise
 from typing import Protocol
 
 from callslip.errors import QueryError
@@ -93,10 +94,9 @@ class Table:
                         "or search the result for a word."
                     )
         if self.rows is None:
-            at = 1
-            for count in rows:
-                self.numbers.append(array("q", range(at, at + count)))
-                at += count
+            ends = list(accumulate(rows, initial=1))
+            # Several threads may be here at once, with the same: each sets all of it, or none.
+            self.numbers = [array("q", range(a, b)) for a, b in pairwise(ends)]
             self.rows = rows
         for path, builder in zip(wanted, builders, strict=True):
             self.columns[path] = builder.finish()
