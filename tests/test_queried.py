@@ -207,6 +207,44 @@ def test_async_gives_the_same_and_the_loop_goes_on(session: Session) -> None:
     assert ticks > 3
 
 
+def test_a_runaway_select_ends_in_one_sentence_and_the_loop_goes_on(session: Session) -> None:
+    id = session.put([{"n": n, "t": f"text {n % 977}"} for n in range(60_000)], tool="t").id
+    sql = f"select count(*) from {id} a join {id} b on a.t < b.t join {id} c on b.n + c.n > a.n"
+    ticks = 0
+
+    async def ask() -> str:
+        async def tick() -> None:
+            nonlocal ticks
+            while True:
+                ticks += 1
+                await asyncio.sleep(0.01)
+
+        ticking = asyncio.create_task(tick())
+        reply = await tools(session)["query_results"].acall(sql=sql)
+        ticking.cancel()
+        return reply
+
+    assert asyncio.run(ask()) == "This query took more than 2 seconds; narrow it or ask for less."
+    assert ticks > 20
+    assert session.query(id, "n = 7").total == 1, "the next one is answered"
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "arrow"])
+def test_tables_of_other_libraries_are_asked_alike(library: str, session: Session) -> None:
+    pandas = pytest.importorskip("pandas")
+    columns = {"id": list(range(500)), "amount": [n / 4 for n in range(499)] + [None]}
+    value: Any = pandas.DataFrame(columns)
+    if library == "polars":
+        value = pytest.importorskip("polars").DataFrame(columns)
+    elif library == "arrow":
+        value = pytest.importorskip("pyarrow").table(columns)
+    id = session.put(value, tool="t").id
+    assert session.query(id, "amount > 100").total == 98
+    assert session.query(id, "amount is null").total == 1
+    kept = session.query(id, "amount > 100", save_as="k")
+    assert session.frame(kept.id)["amount"].sum() == sum(n / 4 for n in range(401, 499))
+
+
 def test_many_threads_may_ask_the_same_first_question(session: Session) -> None:
     id = session.put([{"n": n, "t": f"text {n}"} for n in range(100_000)], tool="t").id
     wheres = ["n >= 50000", "t like '%99'", "n < 10 or t = 'text 500'"] * 4
