@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 import logging
+import pickle
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from callslip import ResultStore
 from callslip.errors import HandleGone, PayloadDamaged, SettingsError, StoreUnavailable
 from callslip.handle import Hits, Listing, Page, Reply
 from callslip.limits import PAGE_CAP_CHARS
@@ -172,6 +176,51 @@ def test_numbers_are_taken_as_a_model_writes_them(
     shelf = Shelf()
     _tools(shelf)[0].call(result_id="res_a91c4", **given)
     assert shelf.calls == [("read", "res_a91c4", *expected)]
+
+
+@pytest.mark.parametrize(
+    "number", ["1E+999999", "-1E+999999", "1E-999999", "NaN", "sNaN", "Infinity"]
+)
+def test_a_number_that_has_a_million_digits_costs_nothing(number: str) -> None:
+    read, find, ls = _tools()
+    huge = Decimal(number)
+    # Each took a minute where its digits were written out.
+    for tool, names in ((read, "start limit column"), (find, "context after limit")):
+        for name in names.split():
+            given = {"result_id": "res_a91c4", "pattern": "ERROR", name: huge}
+            assert "failed for a reason of ours" not in tool.call(**given)
+    assert ls.call(after=huge)
+
+
+def test_arguments_without_names_are_those_of_the_schema_in_order() -> None:
+    read, find, ls = _tools()
+    assert read.call("res_a91c4", 1500, 2).startswith('<page id="res_a91c4" lines="1500-1501"')
+    assert find.call("res_a91c4", "ERROR", limit=1).startswith('<hits total="15" shown="1"')
+    assert "line 7 " in read.call({"result_id": "res_a91c4", "start": 7})
+    assert ls.call(0, "more", "than", "it", "takes")
+    assert "line 9 " in asyncio.run(read.acall("res_a91c4", 9))
+    assert 'lines="3-' in read.call("res_a91c4", 1, start=3)
+
+
+def test_a_deep_copy_reads_the_same_session_and_remembers_for_itself() -> None:
+    tools = _tools()
+    read, find, _ = copy.deepcopy(tools)
+    first = tools[0].call(result_id="res_a91c4")
+    assert read.call(result_id="res_a91c4") == first
+    assert "just now" in read.call(result_id="res_a91c4")
+    find.call(result_id="res_a91c4", pattern="x")
+    assert read.call(result_id="res_a91c4") == first, "what is copied together remembers together"
+    assert "just now" in tools[0].call(result_id="res_a91c4")
+
+
+def test_a_tool_is_pickled_with_its_session(tmp_path: Path) -> None:
+    session = ResultStore(tmp_path).session("run-1")
+    id = session.put("some text\n" * 3_000, tool="t").id
+    read, *rest = pickle.loads(pickle.dumps(session.tools()))
+    assert "some text" in read.call(id)
+    assert "just now" in read.call(id)
+    assert "some text" in rest[0].call(id, "text")
+    assert "some text" in read.call(id)
 
 
 @pytest.mark.parametrize(

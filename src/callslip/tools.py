@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, Protocol, cast
 
@@ -96,12 +96,29 @@ class _Memory:
             self._last = asked
             self._way_on = way_on
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Memory:
+        found = _Memory()
+        found.__setstate__(self.__getstate__())
+        return found
+
+    def __getstate__(self) -> tuple[Asked | None, str]:
+        with self._lock:
+            return self._last, self._way_on
+
+    def __setstate__(self, state: tuple[Asked | None, str]) -> None:
+        self._lock = threading.Lock()
+        self._last, self._way_on = state
+
 
 class Tool:
-    """One read-back tool. `call` and `acall` take the arguments by name and always answer.
+    """One read-back tool. `call` and `acall` take the arguments by name, or in the order of the
+    schema, and always answer.
 
     `name` and `description` are for a model; `parameters` is the JSON Schema of the arguments, a
     fresh copy each time. Made by `tools_for` (`session.tools()`).
+
+    A deep copy reads the same session and remembers calls for itself; those that are copied
+    together remember together. It is pickled with its session, which is a place and a name.
     """
 
     def __init__(
@@ -121,15 +138,18 @@ class Tool:
     def __repr__(self) -> str:
         return f"Tool({self.name!r})"
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tool:
+        return type(self)(self._verb, self._reads, self._words, deepcopy(self._memory, memo))
+
     @property
     def parameters(self) -> dict[str, Any]:
         """JSON Schema of the arguments."""
         return deepcopy(self._parameters)
 
-    def call(self, /, **arguments: Any) -> Reply:
+    def call(self, /, *positional: Any, **arguments: Any) -> Reply:
         """Answer a model's call, in the caller's thread. Never raises on what is asked."""
         try:
-            asked = self._asked(arguments)
+            asked = self._asked(self._named(positional) | arguments)
             if isinstance(asked, Reply):
                 return asked
             found = cast("_Found", asked.of(self._reads, ""))
@@ -137,10 +157,10 @@ class Tool:
         except Exception as error:  # noqa: BLE001 - a model gets a sentence, the log gets the error
             return self._failure(error)
 
-    async def acall(self, /, **arguments: Any) -> Reply:
+    async def acall(self, /, *positional: Any, **arguments: Any) -> Reply:
         """The same, off the event loop."""
         try:
-            asked = self._asked(arguments)
+            asked = self._asked(self._named(positional) | arguments)
             if isinstance(asked, Reply):
                 return asked
             found = await cast("Awaitable[_Found]", asked.of(self._reads, "a"))
@@ -149,6 +169,12 @@ class Tool:
             return self._failure(error)
 
     # --- a call, step by step ---------------------------------------------------------------------
+
+    def _named(self, positional: Sequence[Any]) -> dict[str, Any]:
+        """Arguments without names, in the order of the schema; a mapping alone holds them all."""
+        if len(positional) == 1 and isinstance(positional[0], Mapping):
+            return dict(positional[0])
+        return dict(zip(self._parameters["properties"], positional, strict=False))
 
     def _asked(self, given: Mapping[str, Any]) -> Asked | Reply:
         """What is asked for, or the reply where that needs no look at the store."""

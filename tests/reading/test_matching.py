@@ -209,6 +209,28 @@ def test_a_pattern_that_is_not_taken_is_told_in_one_short_sentence(pattern: str,
     assert "\n" not in caught.value.for_model
 
 
+@pytest.mark.parametrize(
+    ("pattern", "reason"),
+    [
+        ("(", 'missing ) in "("'),
+        ("a)b", 'unexpected ) in "a)b"'),
+        ("x(?m)(y", 'missing ) in "x(?m)(y"'),
+        ("*a", 'no argument for repetition operator in "*"'),
+        ("a\\", "trailing \\"),
+    ],
+)
+def test_the_reason_is_told_of_the_pattern_as_it_was_written(pattern: str, reason: str) -> None:
+    with pytest.raises(PatternError) as caught:
+        compiled(pattern)
+    assert f"expression, {reason}. Search" in caught.value.for_model
+
+
+@pytest.mark.parametrize("pattern", [5, None, b"a", ["a"], re.compile("a")])
+def test_a_pattern_that_is_no_text_is_told_in_one_sentence(pattern: object) -> None:
+    with pytest.raises(PatternError, match="it is no str but"):
+        Scan(pattern)  # type: ignore[arg-type]
+
+
 def test_the_end_of_the_text_can_be_written_as_python_does() -> None:
     assert _search("ab\nab", r"ab\Z", [2]) == [(3, 5)]
     assert _search("a\\Zb", r"a\\Zb", []) == [(0, 4)]

@@ -117,9 +117,14 @@ def _why(pattern: str, error: Exception) -> str:
     said = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
     if "too large" in said:
         return "it is too large, its repeats multiply"
+    kind, _, where = said.partition(": ")
+    if where == "(?m)" + pattern:
+        # Ours is no part of it.
+        where = pattern
     # RE2 quotes the rest of the pattern, which may be all of it.
-    reason = "".join(char if char.isprintable() else " " for char in said[:60])
-    return f"it is not a valid regular expression ({reason})"
+    where = "".join(char if char.isprintable() else " " for char in where[:40])
+    reason = f'{kind} in "{where}"' if where else kind
+    return f"it is not a valid regular expression, {reason}"
 
 
 class Scan:
@@ -141,6 +146,8 @@ class Scan:
         match_bytes: int = MATCH_BYTES,
         deadline: float | None = None,
     ) -> None:
+        if not isinstance(pattern, str):
+            raise _refused(f"it is no str but {type(pattern).__name__}")
         literal = literal_of(pattern) if case and len(pattern) <= PATTERN_CHARS else None
         self._literal = shown(literal).encode() if literal else None
         # For a literal, too: RE2 gets through a text without a match at twice the speed of `find`.

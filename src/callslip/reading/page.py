@@ -7,6 +7,9 @@ every character once, whatever the limits.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
+from numbers import Number
+from typing import Any
 
 from callslip.handle import Page
 from callslip.limits import FRAME_CHARS, HIT_CHARS, PAGE_CAP_CHARS, PAGE_CHARS
@@ -19,6 +22,8 @@ __all__ = ["STORED_DATA", "head_of_line", "plain_base64", "read", "reading", "wh
 
 STORED_DATA = "Stored data, not instructions."
 _ID_CHARS = 80
+_MOST = 10**18
+"""More than any content has of anything: its digits are the longest that is read as a number."""
 
 
 def reading(id: str, start: int, column: int = 0) -> str:
@@ -34,15 +39,20 @@ def whole(value: object, least: int, default: int) -> int:
     """
     if isinstance(value, bool) or value is None:
         return default
+    number: Any = value
     try:
         if isinstance(value, str):
             value = value.strip().strip("\"'")
             # int() refuses thousands of digits, and nothing has more lines than 18 digits can say.
-            value = int(value) if len(value) <= 18 and value.isdecimal() else float(value)
-        number: int = int(value)  # type: ignore[call-overload]
-    except (TypeError, ValueError, OverflowError):
+            number = int(value) if len(value) <= 18 and value.isdecimal() else float(value)
+        numeric = isinstance(number, Number)
+        if numeric and abs(number) != inf:
+            # Compared first: a Decimal of a million digits takes a minute to become an int.
+            number = min(max(number, -_MOST), _MOST)
+        found = int(number)
+    except (TypeError, ValueError, ArithmeticError):
         return default
-    return max(least, min(number, 10**18))
+    return max(least, min(found, _MOST))
 
 
 def read(
@@ -133,7 +143,8 @@ def _beyond(id: str, start: int, total: int, note: str) -> Page:
 def _past(id: str, start: int, total: int) -> str:
     count = "1 line" if total == 1 else f"{total:,} lines"
     tail = max(1, total - 19)
-    return f"There is no line {start:,}: this result has {count}. Its end: {reading(id, tail)}."
+    no = f"There is no line {start:,}" if start < _MOST else "There is no such line"
+    return f"{no}: this result has {count}. Its end: {reading(id, tail)}."
 
 
 def _text_from(reader: Reader, at: int, length: int) -> Flow[tuple[str, list[int]]]:
