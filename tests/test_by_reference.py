@@ -154,6 +154,16 @@ def test_only_handles_of_the_scope_resolve(store: ResultStore, session: Session)
     assert seen == [foreign], "a text like any other, where nothing is behind it"
 
 
+def test_an_unknown_handle_is_told_in_the_words_of_the_vocabulary(tmp_path: Path) -> None:
+    session = ResultStore(tmp_path, vocabulary="files").session("s")
+    opted = session.offloaded(lambda report: report, resolve=["report"])
+    assert "list_files() shows" in opted("res_0123456789")
+    for tool in session.tools():
+        asked = {"path": "res_0123456789", "pattern": "x", "id": "1"}
+        reply = tool.call(**asked, sql="select * from res_0123456789")
+        assert "list_results" not in reply
+
+
 def test_what_wants_the_id_gets_the_id(session: Session) -> None:
     id = session.put(REPORT, tool="t").id
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args, get_origin, get_type_hin
 from callslip.errors import CallslipError, SettingsError
 from callslip.handle import Envelope, Handle, Reply
 from callslip.stacks.ops import Flow
+from callslip.tool_words import VOCABULARIES
 from callslip.window.inert import plain
 
 if TYPE_CHECKING:
@@ -96,7 +97,8 @@ class References:
                 elif parameter.kind is not parameter.VAR_POSITIONAL:
                     given[name] = yield from self._one(session, name, given[name])
         except CallslipError as error:
-            return Reply(f"Error: {error.for_model}")
+            words = VOCABULARIES[session.store.settings.vocabulary]
+            return Reply(f"Error: {words.worded(error.for_model)}")
         return bound.args, bound.kwargs
 
     def _one(self, session: Session, name: str, value: Any) -> Flow[Any]:

@@ -10,8 +10,24 @@ import re
 
 __all__ = ["attr", "inert", "plain", "shown"]
 
-# What a reader of tokens may see through: blanks and zero-width characters.
-_GAP = "[\\s\u00ad\u200b-\u200f\u2060\ufeff]{0,8}"
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+# What a reader of tokens sees through, inside words too: control characters that are no blanks,
+# and what has no width. Full-width marks and letters are read as plain ones.
+_UNSEEN = [
+    *(*range(0x09), *range(0x0E, 0x1C), *range(0x7F, 0x85), *range(0x86, 0xA0), 0xAD, 0x34F),
+    *(0x61C, *range(0x180B, 0x1810), *range(0x200B, 0x2010), *range(0x202A, 0x202F)),
+    *(*range(0x2060, 0x2070), *range(0xFE00, 0xFE10), 0xFEFF, *range(0xFFF9, 0xFFFC)),
+    *(*range(0xE0000, 0xE0080), *range(0xE0100, 0xE01F0)),
+]
+_WIDE = "＜＞／＝＿［" + "".join(chr(0xFEE0 + ord(c)) for c in _LETTERS + _LETTERS.upper())
+_FOLD: dict[int, int | None] = dict.fromkeys(_UNSEEN) | {
+    ord(char): ord(char) - 0xFEE0 for char in _WIDE
+}
+_ODD = re.compile("[" + "".join(re.escape(chr(code)) for code in sorted(_FOLD)) + "]")
+_ODD_ASCII = [chr(code) for code in _UNSEEN if code < 0x80]
+
+_GAP = "\\s{0,8}"
+_BLANKS = "[^\\S\\r\\n]"
 _NAMES = "(?:result|page|hits|list|rows|facts?)"
 _ATTRIBUTES = (
     "(?:id|tool|lines|size|shown|read|status|stored|reason|same_as|records|of|total|pattern|start"
@@ -21,7 +37,7 @@ _ATTRIBUTES = (
 # An opening tag is ours only with an attribute of ours (or as the bare <result>): `Vec<Result<T>>`
 # and a JSX `<List>` stay as they are. A closing tag is taken in any shape.
 _TAG = re.compile(
-    f"<(?={_GAP}/{_GAP}{_NAMES}{_GAP}(?:>|\\Z|\\s)"
+    f"<(?={_GAP}/{_GAP}{_NAMES}{_GAP}/?(?:>|\\Z|\\s)"
     f"|{_GAP}{_NAMES}\\s[^<>]{{0,200}}?\\b{_ATTRIBUTES}{_GAP}="
     f"|{_GAP}result{_GAP}/?>)",
     re.IGNORECASE,
@@ -36,8 +52,20 @@ _CALLED = re.compile(
     "|query_file|get_by_id)\\s{0,4}\\Z",
     re.IGNORECASE,
 )
+_NOTICES = [
+    words.split()
+    for words in (
+        "full result stored",
+        "not stored",
+        "stored data",
+        "the very same content",
+        "you made this very call just now",
+        "no stored result has this id here",
+    )
+]
 _NOTICE = re.compile(
-    r"^[ \t>*]{0,8}(?:Full result stored|Not stored|Stored data|The very same content)\b",
+    f"^(?:{_BLANKS}|[>*]){{0,16}}"
+    f"(?:{'|'.join(f'{_BLANKS}{{1,16}}'.join(words) for words in _NOTICES)})\\b",
     re.IGNORECASE | re.MULTILINE,
 )
 _NOTE = re.compile(
@@ -48,7 +76,6 @@ _NOTE = re.compile(
 
 _TAG_WORDS = ("result", "page", "hits", "list", "rows", "fact")
 _CALL_WORDS = ("_result", "get_record", "read_slice", "grep_file", "query_file", "get_by_id")
-_NOTICE_WORDS = ("full result stored", "not stored", "stored data", "the very same content")
 
 
 def shown(text: str) -> str:
@@ -68,21 +95,36 @@ def inert(text: str, *, notes: bool = True) -> str:
     The `<` of a tag becomes `‹`, the `(` of a call that names a handle becomes `❨`, the blanks of a
     notice become `_`, and with `notes` the `[` of an omission note becomes `⟦`. The length stays.
     """
-    # Plain substring tests first: most text holds none of this, and each pattern costs more. A
-    # zero-width character may stand inside a tag but not inside a word.
+    odd = any(map(text.__contains__, _ODD_ASCII)) if text.isascii() else _ODD.search(text)
+    if not odd:
+        return _defused(text, notes)
+    seen = text.translate(_FOLD)
+    made = _defused(seen, notes)
+    if made == seen:
+        return text
+    chars = list(text)
+    places = (place for place, char in enumerate(text) if _FOLD.get(ord(char), 0) is not None)
+    for place, before, after in zip(places, seen, made, strict=True):
+        if before != after:
+            chars[place] = after
+    return "".join(chars)
+
+
+def _defused(text: str, notes: bool) -> str:
+    # Plain substring tests first: most text holds none of this, and each pattern costs more.
     low = text.lower()
     if "<" in text and any(name in low for name in _TAG_WORDS):
         text = _TAG.sub("‹", text)
     if "res_" in low and any(name in low for name in _CALL_WORDS):
-        text = _CALL.sub(_defused, text)
-    if any(words in low for words in _NOTICE_WORDS):
-        text = _NOTICE.sub(lambda match: match[0].replace(" ", "_"), text)
+        text = _CALL.sub(_uncalled, text)
+    if any(all(word in low for word in words) for words in _NOTICES):
+        text = _NOTICE.sub(lambda match: re.sub(_BLANKS, "_", match[0]), text)
     if notes and "[" in text and ("…" in text or "..." in text):
         text = _NOTE.sub("⟦", text)
     return text
 
 
-def _defused(found: re.Match[str]) -> str:
+def _uncalled(found: re.Match[str]) -> str:
     before = found.string[max(found.start() - 24, 0) : found.start()]
     return "❨" if _CALLED.search(before) else "("
 
