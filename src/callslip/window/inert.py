@@ -23,7 +23,9 @@ _WIDE = "＜＞／＝＿［" + "".join(chr(0xFEE0 + ord(c)) for c in _LETTERS + 
 _FOLD: dict[int, int | None] = dict.fromkeys(_UNSEEN) | {
     ord(char): ord(char) - 0xFEE0 for char in _WIDE
 }
-_ODD = re.compile("[" + "".join(re.escape(chr(code)) for code in sorted(_FOLD)) + "]")
+# Two sets: one with a character above U+FFFF in it is looked through item by item.
+_ODD = re.compile("[" + "".join(re.escape(chr(code)) for code in _FOLD if code < 0x10000) + "]")
+_ODD_HIGH = re.compile("[\U000e0000-\U000e01ef]")
 _ODD_ASCII = [chr(code) for code in _UNSEEN if code < 0x80]
 
 _GAP = "\\s{0,8}"
@@ -95,7 +97,10 @@ def inert(text: str, *, notes: bool = True) -> str:
     The `<` of a tag becomes `‹`, the `(` of a call that names a handle becomes `❨`, the blanks of a
     notice become `_`, and with `notes` the `[` of an omission note becomes `⟦`. The length stays.
     """
-    odd = any(map(text.__contains__, _ODD_ASCII)) if text.isascii() else _ODD.search(text)
+    if text.isascii():
+        odd = any(map(text.__contains__, _ODD_ASCII))
+    else:
+        odd = bool(_ODD.search(text) or _ODD_HIGH.search(text))
     if not odd:
         return _defused(text, notes)
     seen = text.translate(_FOLD)
