@@ -44,13 +44,17 @@ def _backend(settings: Settings, spool: Path | None) -> Backend:
 
     def payloads() -> Runs:
         from callslip.stacks.payloads import open_payloads
+        from callslip.stacks.payloads.placed import PlacedPayloads
 
-        return open_payloads(place().payloads)
+        file, where = place().index, place().payloads
+        opened = open_payloads(where)
+        return opened if file is None else PlacedPayloads(opened, lazy, where, file.parent)
 
+    lazy = Lazy(index)
     if spool is None:
-        return Backend(Lazy(index), Lazy(payloads))
+        return Backend(lazy, Lazy(payloads))
     local = replace(settings, url=str(spool), payloads=None)
-    return Backend(Lazy(index), Lazy(payloads), _backend(local, None))
+    return Backend(lazy, Lazy(payloads), _backend(local, None))
 
 
 def _made(kind: type[ResultStore], settings: Settings) -> ResultStore:

@@ -177,6 +177,14 @@ class Replace(IndexOp[bool]):
 
 
 @dataclass(frozen=True, slots=True)
+class PayloadPlace(IndexOp["str | None"]):
+    """Where the payload objects of this index are, as it was recorded; None if it was not. With
+    `where`, that is recorded if nothing is: the first to ask so decides for all."""
+
+    where: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Get(IndexOp["Result | Tombstone | None"]):
     """A row by scope and id, or its tombstone, or None. A session whose `ttl` has run out since
     its last activity is expired for a reader even before the sweep has been there. Counts as

@@ -60,3 +60,10 @@ class PlacesContract:
         assert [p for _, p, _ in index.run(ops.Payloads(None, 9))] == [good]
         assert index.run(ops.Count("acme")).packed_bytes == good.packed
         assert index.run(ops.Repair(mend=False)) == []
+
+    def test_the_first_place_of_payloads_is_recorded_for_good(self) -> None:
+        index = self.open()
+        assert index.run(ops.PayloadPlace()) is None
+        assert index.run(ops.PayloadPlace("é\ud800")) == "é\ud800"
+        assert index.run(ops.PayloadPlace("other")) == "é\ud800"
+        assert index.run(ops.PayloadPlace()) == "é\ud800"

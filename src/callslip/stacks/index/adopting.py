@@ -9,7 +9,7 @@ from typing import cast
 
 from callslip.stacks import ops
 from callslip.stacks.index import upkeep
-from callslip.stacks.index.rows import payload_from, to_blob
+from callslip.stacks.index.rows import payload_from, to_blob, to_text
 
 
 def find(db: sqlite3.Connection, op: ops.FindPayload) -> ops.Payload | None:
@@ -113,3 +113,15 @@ def _move(db: sqlite3.Connection, payload: int, given: ops.Payload) -> None:
         db.execute("INSERT INTO inline (payload, data) VALUES (?, ?)", (payload, given.data))
     if old is not None and old != key:
         db.execute("INSERT INTO garbage (key) VALUES (?)", (old,))
+
+
+def place(db: sqlite3.Connection) -> str | None:
+    """Where the objects are, if that is recorded."""
+    (known,) = db.execute("SELECT payloads FROM store").fetchone()
+    return None if known is None else to_text(known)
+
+
+def record_place(db: sqlite3.Connection, where: str) -> str | None:
+    """Record where the objects are, unless another process was faster; where they are then."""
+    db.execute("UPDATE store SET payloads = ? WHERE payloads IS NULL", (to_blob(where),))
+    return place(db)

@@ -286,7 +286,12 @@ _SECOND: tuple[str, ...] = (
     ),
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND, MEMORY)
+_FOURTH: tuple[str, ...] = (
+    # Where the payload objects are: `callslip.stacks.payloads.placed`.
+    "ALTER TABLE store ADD COLUMN payloads BLOB",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND, MEMORY, _FOURTH)
 """Each entry brings a database from its position to the next `user_version`. Append, never edit."""
 
 

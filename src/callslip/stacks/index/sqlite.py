@@ -95,6 +95,8 @@ class SqliteIndex:
             return self._active(self._activities[kind], op)
         if kind is ops.Sweep:
             return self._sweep(op)
+        if kind is ops.PayloadPlace:
+            return self._place(op)
         with self._pool.borrow() as db:
             if kind in self._reads:
                 with _transaction(db, "DEFERRED"):
@@ -126,6 +128,15 @@ class SqliteIndex:
                 # is worth more than the note; the next read tries again.
                 _logger.warning("activity of a session could not be noted: %s", error.reason)
         return answer
+
+    def _place(self, op: ops.PayloadPlace) -> str | None:
+        with self._pool.borrow() as db:
+            with _transaction(db, "DEFERRED"):
+                known = adopting.place(db)
+            if known is not None or op.where is None:
+                return known
+            with _transaction(db, "IMMEDIATE"):
+                return adopting.record_place(db, op.where)
 
     def _sweep(self, op: ops.Sweep) -> bool:
         with self._pool.borrow() as db:
