@@ -145,3 +145,9 @@ def test_an_attribute_shows_what_it_escapes() -> None:
     assert attr("x" * 100, 10) == "x" * 9 + "…"
     assert attr("plain", 5) == "plain"
     assert attr(12, 5) == "12"
+
+
+@pytest.mark.parametrize("name", ["query_results", "query_files", "Query_Results "])
+def test_a_select_over_a_handle_is_a_call_of_ours_too(name: str) -> None:
+    made = inert(f'{name}("select * from res_a91c4f20b3")')
+    assert made == f'{name}❨"select * from res_a91c4f20b3")'

@@ -54,6 +54,8 @@ _CALLED = re.compile(
     "|query_file|get_by_id)\\s{0,4}\\Z",
     re.IGNORECASE,
 )
+# A select names its handles inside of a text: whatever it selects, it is a call of ours.
+_SELECT = re.compile("(query_(?:results|files)\\s{0,4})\\(", re.IGNORECASE)
 _NOTICES = [
     words.split()
     for words in (
@@ -122,6 +124,8 @@ def _defused(text: str, notes: bool) -> str:
         text = _TAG.sub("‹", text)
     if "res_" in low and any(name in low for name in _CALL_WORDS):
         text = _CALL.sub(_uncalled, text)
+        if "query_results" in low or "query_files" in low:
+            text = _SELECT.sub("\\1❨", text)
     if any(all(word in low for word in words) for words in _NOTICES):
         text = _NOTICE.sub(lambda match: re.sub(_BLANKS, "_", match[0]), text)
     if notes and "[" in text and ("…" in text or "..." in text):
