@@ -168,7 +168,7 @@ class Pool:
             raise
         self._give(connection, file)
 
-    def _take(self) -> tuple[sqlite3.Connection, tuple[int, int]]:
+    def _take(self) -> tuple[sqlite3.Connection, tuple[int, int] | None]:
         file = (0, 0) if self.memory else self._file()
         while True:
             with self._lock:
@@ -179,11 +179,53 @@ class Pool:
                 return connection, file
             # The file was removed or replaced under us: writing on would write into nothing.
             connection.close()
-        return self._open()
+        try:
+            return self._open()
+        except (sqlite3.Error, OSError) as error:
+            if self.memory or unavailable(error, self.where).reason != "permission denied":
+                raise
+            readable = self._open_to_read()
+            if readable is None:
+                raise
+            return readable, None
 
-    def _give(self, connection: sqlite3.Connection, file: tuple[int, int]) -> None:
+    def _open_to_read(self) -> sqlite3.Connection | None:
+        """A connection to a database on read-only media, or of somebody else; None if there is
+        none to be read. For one operation: another may write the file after it."""
+        writable = all(os.access(each, os.W_OK) for each in (self.path, self.path.parent))
+        if writable or not os.access(self.path, os.R_OK):
+            return None
+        # Without a log nobody has it open, and SQLite need not make the files that readers share.
+        # An empty one may be a writer's who is about to write, but where nobody can.
+        log = Path(f"{self.path}-wal")
+        fixed = bool(os.statvfs(self.path).f_flag & os.ST_RDONLY)
+        used = log.exists() and not (fixed and log.stat().st_size == 0)
+        still = "" if used else "&immutable=1"
+        connection = sqlite3.connect(
+            f"{self.path.absolute().as_uri()}?mode=ro{still}",
+            uri=True,
+            timeout=BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        try:
+            if not schema.check(connection, self.where):
+                raise StoreUnavailable(
+                    f"the index {self.where} is of an older version and cannot be written to "
+                    "bring it to this one",
+                    reason="permission denied",
+                )
+        except sqlite3.Error:
+            connection.close()
+            return None
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _give(self, connection: sqlite3.Connection, file: tuple[int, int] | None) -> None:
         with self._lock:
-            if len(self._idle) < IDLE_KEPT:
+            if file is not None and len(self._idle) < IDLE_KEPT:
                 self._idle.append((connection, file))
                 return
         connection.close()
