@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from pathlib import Path
 
 import pytest
@@ -141,6 +142,10 @@ def test_the_hits_of_a_walk_are_all_hits_once(tmp_path: Path, stored: str) -> No
         (["--store", "postgresql://h/db", "ls"], 2, "postgresql"),
         (["--session", "", "read", "ID"], 2, "session=''"),
         (["--store", "nowhere", "ls"], 4, "no store at nowhere"),
+        (["--store", "", "ls"], 2, "--store is empty"),
+        (["ls", "-n", "-1"], 2, "-1 is less than 0"),
+        (["search", "ID", "x", "-n", "-1"], 2, "-1 is less than 0"),
+        (["run", "--threshold", "-1", "--", "true"], 2, "-1 is less than 0"),
         (["rm"], 2, "--session-all"),
         (["rm", "--session-all"], 2, "--yes"),
         (["completion", "tcsh"], 2, "tcsh"),
@@ -154,6 +159,30 @@ def test_an_error_is_one_line_with_what_to_do(
     assert done.stdout == ""
     assert done.stderr.startswith("callslip: ") and done.stderr.count("\n") == 1
     assert said in done.stderr and "\x1b" not in done.stderr
+
+
+def test_the_command_that_goes_on_with_a_search_runs_when_it_is_pasted(tmp_path: Path) -> None:
+    text = b"".join(b"order 12%d of 'x'\n" % n for n in range(9))
+    id = here(tmp_path, "--session", "run-42", "put", "-q", stdin=text).stdout.strip()
+    asked = ["search", "--session", "run-42", id, "-n", "2", "--", "order 12"]
+    for after in (2, 4):
+        done = here(tmp_path, *asked)
+        more = done.stderr.strip().removeprefix("more: callslip ")
+        assert f"--after={after}" in more
+        asked = shlex.split(more)
+    assert 'shown="5-6"' in here(tmp_path, *asked).stdout
+    dashes = here(tmp_path, "search", "--session", "run-42", id, "--", "--")
+    assert dashes.stdout.startswith("0 matches"), "a pattern of dashes is one"
+
+
+def test_one_of_a_thing_is_told_as_one(tmp_path: Path) -> None:
+    id = here(tmp_path, "put", "-q", stdin=b"x").stdout.strip()
+    assert "1 character, 1 line\n" in here(tmp_path, "show", id).stdout
+    assert "no such line" in here(tmp_path, "read", id, "--start", "9" * 20).stdout
+    here(tmp_path, "rm", id)
+    assert ".;" not in here(tmp_path, "read", id).stderr
+    here(tmp_path, "put", "-q", stdin=b"y")
+    assert "removed 1 result\n" in here(tmp_path, "rm", "--session-all", "-y").stderr
 
 
 def test_looking_makes_no_store(tmp_path: Path) -> None:

@@ -38,6 +38,19 @@ def test_short_output_is_printed_as_it_is_and_nothing_is_stored(tmp_path: Path) 
     assert done.stderr == b"" and not (tmp_path / ".callslip").exists()
 
 
+@pytest.mark.parametrize("threshold", ["0", "1000"])
+def test_output_that_is_no_longer_than_an_envelope_is_printed_itself(
+    tmp_path: Path, threshold: str
+) -> None:
+    words = ["run", "--threshold", threshold, "--", sys.executable, "-c"]
+    for code in ("print('hi')", "print('word ' * 300)"):
+        done = shell(tmp_path, *words, code)
+        assert done.stdout in (b"hi\n", b"word " * 300 + b"\n")
+    assert not (tmp_path / ".callslip").exists()
+    done = shell(tmp_path, *words, "print('word ' * 500)")
+    assert done.stdout.startswith(b"<result ") and len(done.stdout) < 2_500
+
+
 def test_long_output_becomes_an_envelope_and_is_stored_byte_for_byte(tmp_path: Path) -> None:
     code = (
         "import os\nfor n in range(9000):\n"

@@ -174,6 +174,12 @@ def test_a_log_shows_its_error_lines_with_their_numbers_and_how_many() -> None:
     assert first in made and made.endswith(last)
 
 
+def test_one_error_line_tells() -> None:
+    lines = [f"2026-03-01 12:00:00 INFO fine {n}" for n in range(5_000)]
+    lines[2_000] = "2026-03-01 12:00:00 ERROR the disk is full"
+    assert "; 1 line tells of errors, 1 of them:" in preview_of("\n".join(lines))
+
+
 def test_one_sort_of_error_does_not_crowd_out_the_others() -> None:
     lines = [f"2026-03-01 12:00:00 INFO fine {n}" for n in range(5_000)]
     for n in range(1_000, 1_020):

@@ -97,7 +97,7 @@ def _told(run: Callable[[], Any]) -> int:
     except (SettingsError, PatternError) as error:
         return out.complain(str(error), USAGE)
     except HandleError as error:
-        return out.complain(f"{error}; see: callslip ls", NO_HANDLE)
+        return out.complain(f"{str(error).rstrip('.')}; see: callslip ls", NO_HANDLE)
     except StoreError as error:
         return out.complain(str(error), NO_STORE)
     except CallslipError as error:

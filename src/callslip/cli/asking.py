@@ -10,7 +10,7 @@ import click
 
 from callslip import limits
 from callslip.cli import out, tables
-from callslip.cli.given import Given, given, id_argument, verb
+from callslip.cli.given import COUNT, Given, given, id_argument, verb
 
 if TYPE_CHECKING:
     from callslip.handle import Handle, Rows
@@ -32,13 +32,13 @@ def _part(function: F) -> F:
     function = click.option(
         "--save-as", metavar="NAME", help="Store all of it as a new result; print its envelope."
     )(function)
-    function = click.option("--after", type=int, default=0, metavar="N", help="Skip the first N.")(
-        function
-    )
+    function = click.option(
+        "--after", type=COUNT, default=0, metavar="N", help="Skip the first N."
+    )(function)
     return click.option(
         "-n",
         "--limit",
-        type=int,
+        type=COUNT,
         metavar="N",
         help=f"Show N at the most. [default: {_SHOWN} on a terminal, all in a pipe]",
     )(function)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from callslip.errors import StoreUnavailable
+from callslip.errors import SettingsError, StoreUnavailable
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -52,6 +52,8 @@ class Given:
         from callslip.settings import place_of
         from callslip.store import ResultStore
 
+        if not self.where.strip():
+            raise SettingsError("--store is empty: give the store's folder")
         store = ResultStore(self.where)
         place = place_of(store.settings)
         # A first put that was killed leaves payloads and no index yet: gc has to get there.
@@ -78,7 +80,9 @@ class Given:
         ):
             if value:
                 flags += [name, value]
-        return shlex.join(["callslip", *words, *flags])
+        # Behind a "--" an option is none.
+        at = words.index("--") if "--" in words else len(words)
+        return shlex.join(["callslip", *words[:at], *flags, *words[at:]])
 
 
 def _found(path: str | os.PathLike[str]) -> bool:
@@ -94,6 +98,19 @@ def _found(path: str | os.PathLike[str]) -> bool:
 def given(ctx: click.Context) -> Given:
     """The values of this command line."""
     return ctx.ensure_object(Given)
+
+
+class Count(click.types.IntParamType):
+    """How many: a whole number, 0 or more."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        number: int = super().convert(value, param, ctx)
+        if number < 0:
+            self.fail(f"{number} is less than 0", param, ctx)
+        return number
+
+
+COUNT = Count()
 
 
 class Common(click.Option):

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 import click
 
 from callslip.cli import out, tables
-from callslip.cli.given import given, id_argument, verb
+from callslip.cli.given import COUNT, given, id_argument, verb
 from callslip.handle import Handle
 from callslip.window.envelope import human_size
+from callslip.window.preview.parts import counted
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -27,8 +28,8 @@ _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
 @verb(short_help="List what the session holds.")
-@click.option("--after", type=int, default=0, metavar="N", help="Skip the first N results.")
-@click.option("-n", "--limit", type=int, metavar="N", help="List N at the most. [default: all]")
+@click.option("--after", type=COUNT, default=0, metavar="N", help="Skip the first N results.")
+@click.option("-n", "--limit", type=COUNT, metavar="N", help="List N at the most. [default: all]")
 @click.option("-q", "--quiet", is_flag=True, help="Print the ids only.")
 @click.pass_context
 def ls(ctx: click.Context, after: int, limit: int | None, quiet: bool) -> None:
@@ -154,9 +155,9 @@ def show(ctx: click.Context, id: str) -> None:
 
 def _facts(handle: Handle, session: Session) -> list[tuple[str, str]]:
     shape = handle.shape
-    size = [human_size(shape.size), f"{shape.chars:,} characters", f"{shape.lines:,} lines"]
+    size = [human_size(shape.size), counted(shape.chars, "character"), counted(shape.lines, "line")]
     if shape.records is not None:
-        size.append(f"{shape.records:,} records")
+        size.append(counted(shape.records, "record"))
     if shape.marked:
         size.append(f"{shape.marked:,} not valid UTF-8")
     made = datetime.fromtimestamp(handle.created_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
@@ -183,7 +184,7 @@ def _preview(handle: Handle) -> tuple[str, str]:
 
 
 @verb(short_help="List the sessions of the store.")
-@click.option("-n", "--limit", type=int, default=50, metavar="N", help="How many. [default: 50]")
+@click.option("-n", "--limit", type=COUNT, default=50, metavar="N", help="How many. [default: 50]")
 @click.pass_context
 def sessions(ctx: click.Context, limit: int) -> None:
     """List the store's sessions, latest activity first; with --tenant those of one tenant.

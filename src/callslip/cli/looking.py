@@ -6,7 +6,7 @@ import click
 
 from callslip import limits
 from callslip.cli import out
-from callslip.cli.given import given, id_argument, verb
+from callslip.cli.given import COUNT, given, id_argument, verb
 
 
 @verb(short_help="Print a page of a stored result.")
@@ -53,14 +53,14 @@ def read(
 @verb(short_help="Search a stored result, with the exact count of hits.")
 @id_argument
 @click.argument("pattern")
-@click.option("-C", "--context", type=int, default=0, metavar="N", help="Lines around each hit.")
+@click.option("-C", "--context", type=COUNT, default=0, metavar="N", help="Lines around each hit.")
 @click.option("-i", "--ignore-case", is_flag=True, help="Upper and lower case are the same.")
 @click.option("-c", "--count", is_flag=True, help="Print only how many hits there are.")
-@click.option("--after", type=int, default=0, metavar="N", help="Skip the first N hits.")
+@click.option("--after", type=COUNT, default=0, metavar="N", help="Skip the first N hits.")
 @click.option(
     "-n",
     "--limit",
-    type=int,
+    type=COUNT,
     default=limits.HITS_DEFAULT,
     metavar="N",
     help=f"How many hits to show. [default: {limits.HITS_DEFAULT}]",

@@ -15,7 +15,7 @@ import click
 
 from callslip import limits
 from callslip.cli import out
-from callslip.cli.given import Given, given, verb
+from callslip.cli.given import COUNT, Given, given, verb
 from callslip.cli.process import Command, forwarded
 from callslip.cli.progress import Meter, meter
 from callslip.cli.putting import ways_on
@@ -23,6 +23,9 @@ from callslip.errors import CallslipError, SettingsError, StoreUnavailable
 from callslip.handle import Handle
 
 _TICK_SECONDS = 0.2
+_LEAST_CHARS = limits.PREVIEW_CHARS + 2 * limits.ENVELOPE_CHARS
+"""An envelope and the two lines under it may be as long as this: shorter output is itself shorter."""
+
 _HEAD_BYTES = limits.REFUSED_CHARS * 2 // 3
 _TAIL_BYTES = limits.REFUSED_CHARS - _HEAD_BYTES
 
@@ -35,10 +38,11 @@ _TAIL_BYTES = limits.REFUSED_CHARS - _HEAD_BYTES
 @click.argument("command", metavar="CMD [ARG]...", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.option(
     "--threshold",
-    type=int,
+    type=COUNT,
     default=limits.THRESHOLD_CHARS,
     metavar="CHARS",
-    help=f"Store what is longer than this. [default: {limits.THRESHOLD_CHARS}]",
+    help="Store what is longer than this, and than its envelope. "
+    f"[default: {limits.THRESHOLD_CHARS}]",
 )
 @click.option("--tool", metavar="NAME", help="Name in the envelope. [default: CMD's own]")
 @click.option("--tee", is_flag=True, help="Pass the output through as it comes, too.")
@@ -79,7 +83,7 @@ def run(
             return _not_started(command[0], error)
         signals.belong_to(running.child)
         output = Output(running, progress, tee=tee)
-        short = output.short(threshold)
+        short = output.short(max(threshold, _LEAST_CHARS))
         kept = None if short is not None else _store(held, output, name, command)
         status = running.finish()
     if running.left_open:

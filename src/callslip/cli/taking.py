@@ -19,6 +19,7 @@ from callslip.cli.progress import meter
 from callslip.errors import HandleError
 from callslip.limits import STREAM_BLOCK_BYTES
 from callslip.stacks.ops import Get, Result, do
+from callslip.window.preview.parts import counted
 
 if TYPE_CHECKING:
     from callslip.opened import Stored
@@ -159,12 +160,16 @@ def _all(ctx: click.Context, session: Session, yes: bool) -> int:
     count = session.list(limit=1).total
     if not yes:
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            raise click.UsageError(f"this removes {count:,} results of {name}: add --yes", ctx)
-        if not click.confirm(f"Remove all {count:,} results of session {name}?", err=True):
+            raise click.UsageError(
+                f"this removes {counted(count, 'result')} of {name}: add --yes", ctx
+            )
+        if not click.confirm(
+            f"Remove {counted(count, 'result')}, all of session {name}?", err=True
+        ):
             return 1
     removed = session.close()
     if held.json:
         out.json({"session": session.scope.session, "removed": removed})
     else:
-        out.note(f"removed {removed:,} results")
+        out.note(f"removed {counted(removed, 'result')}")
     return 0

@@ -11,6 +11,7 @@ from callslip.cli.given import given, verb
 from callslip.cli.progress import meter
 from callslip.limits import ORPHAN_GRACE_SECONDS
 from callslip.window.envelope import human_size
+from callslip.window.preview.parts import counted
 
 
 @verb(short_help="Say how much the store holds.")
@@ -60,13 +61,13 @@ def gc(ctx: click.Context, grace: float) -> None:
     if held.json:
         out.json(asdict(cleaned))
         return
-    counted = (
-        ("released", cleaned.released, "payloads deleted"),
-        ("orphans", cleaned.orphans, "unfinished or unknown files deleted"),
-        ("delivered", cleaned.delivered, "results from the spool"),
+    done = (
+        ("released", cleaned.released, "payload", "deleted"),
+        ("orphans", cleaned.orphans, "unfinished or unknown file", "deleted"),
+        ("delivered", cleaned.delivered, "result", "from the spool"),
     )
     facts = [
-        *((name, f"{count:,} {what}") for name, count, what in counted if count),
+        *((name, f"{counted(count, unit)} {what}") for name, count, unit, what in done if count),
         *(("mended", out.harmless(sentence)) for sentence in cleaned.mended),
     ]
     out.styled(out.columns(facts, indent="") or "nothing to clean")
@@ -89,12 +90,13 @@ def verify(ctx: click.Context) -> int:
     else:
         for problem in findings.problems:
             out.styled(out.style("damaged", fg="red", bold=True) + "  " + out.harmless(problem))
-        word = "payload" if findings.payloads == 1 else "payloads"
-        size = f"{findings.payloads:,} {word}, {human_size(findings.content_bytes)}"
+        size = f"{counted(findings.payloads, 'payload')}, {human_size(findings.content_bytes)}"
         if findings.ok:
             out.styled(out.style("whole", fg="green", bold=True) + f"  {size}")
         else:
-            out.styled(f"{len(findings.problems):,} findings in {size}")
+            out.styled(f"{counted(len(findings.problems), 'finding')} in {size}")
         if findings.orphans:
-            out.note(f"{findings.orphans:,} files that nothing refers to: callslip gc removes them")
+            out.note(
+                f"{counted(findings.orphans, 'file')} that nothing refers to; to remove: callslip gc"
+            )
     return 0 if findings.ok else 1

@@ -75,6 +75,7 @@ def between(
 ) -> str:
     """The note above telling lines. Without the counts it is as long as it can get."""
     lines, chars, here = lines or shape.lines, chars or shape.chars, here or told
+    what = what.replace("tell ", "tells ", 1) if told == 1 else what
     tell = f"{'over ' if more else ''}{counted(told, 'line')} {what}, {here:,} of them:"
     return f"[… {counted(lines, 'line')}, {counted(chars, 'character')} between; {tell}]"
 
