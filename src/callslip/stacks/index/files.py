@@ -237,7 +237,9 @@ def drop(db: sqlite3.Connection, session: int, limit: int = 2**62) -> int:
         (session, limit),
     ).rowcount
     for rest in ("DELETE FROM branches WHERE session", "UPDATE sessions SET next_file = 1 WHERE n"):
-        db.execute(f"{rest} = ?1 AND NOT EXISTS (SELECT 1 FROM files WHERE session = ?1)", (session,))
+        db.execute(
+            f"{rest} = ?1 AND NOT EXISTS (SELECT 1 FROM files WHERE session = ?1)", (session,)
+        )
     return gone
 
 
