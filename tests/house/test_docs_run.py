@@ -62,7 +62,8 @@ def assert_output(expected: str, got: str, where: str) -> None:
 def run_python(block: Block, page: Path, names: dict[str, Any]) -> None:
     # Blank lines in front, so that a traceback names the line of the page.
     source = "\n" * (block.line - 1) + block.body
-    code = compile(source, str(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    code = compile(source, str(page), "exec", flags=flags, dont_inherit=True)
     started = eval(code, names)
     if inspect.iscoroutine(started):
         asyncio.run(started)
