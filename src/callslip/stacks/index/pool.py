@@ -22,6 +22,7 @@ from pathlib import Path
 from callslip.errors import StoreUnavailable
 from callslip.limits import BUSY_SECONDS
 from callslip.stacks.index import schema
+from callslip.stacks.index.reserve import Reserve
 
 IDLE_KEPT = 8
 FORK_SECONDS = 5.0
@@ -123,6 +124,7 @@ class Pool:
         self.memory = str(path) == ":memory:"
         self.path = Path(path)
         self.where = str(path)
+        self.reserve = Reserve(self.path)
         self._lock = threading.Lock()
         self._idle: list[tuple[sqlite3.Connection, tuple[int, int]]] = []
         # A database in memory is one connection: one operation at a time.
@@ -265,6 +267,8 @@ class Pool:
                 connection.close()
                 raise
             else:
+                if not self.memory:
+                    self.reserve.make()
                 return connection, file
 
     def _prepare(self, connection: sqlite3.Connection) -> None:

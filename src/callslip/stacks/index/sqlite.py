@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 from callslip.errors import SettingsError, StoreUnavailable
 from callslip.handle import Scope
 from callslip.limits import BUSY_SECONDS
-from callslip.stacks import fileops, ops
+from callslip.stacks import fileops, memoryops, ops
 from callslip.stacks.index import adopting, files, memory, retention, sessions, upkeep
 from callslip.stacks.index.pool import MINIMUM, Pool
 from callslip.stacks.index.rows import (
@@ -32,6 +32,9 @@ T = TypeVar("T")
 
 TOUCH_SECONDS = 1.0
 """How long a read waits for other writers to note its activity, before it leaves that out."""
+
+_FREES = (ops.Remove, ops.Sweep, ops.Forget, ops.Repair, memoryops.ForgetFacts)
+"""What makes room, and so must not fail for want of it."""
 
 _logger = logging.getLogger(__name__)
 
@@ -83,7 +86,25 @@ class SqliteIndex:
 
     def run(self, op: ops.Op[T], /) -> T:
         """Do one operation, as its docstring in `callslip.stacks.ops` says."""
-        return cast("T", self._run(op))
+        try:
+            answer = self._run(op)
+        except StoreUnavailable as error:
+            if error.reason != "disk full" or type(op) not in _FREES or self._pool.memory:
+                raise
+            self._make_room()
+            answer = self._run(op)
+        if type(op) is ops.Forget and not self._pool.memory:
+            self._pool.reserve.make()  # objects were deleted: there may be room again
+        return cast("T", answer)
+
+    def _make_room(self) -> None:
+        self._pool.reserve.give()
+        try:
+            # The log may be longer than what the database grows by when it is worked in.
+            with self._pool.borrow() as db, _patience(db, TOUCH_SECONDS):
+                db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        except StoreUnavailable as error:
+            _logger.info("the log could not be shortened on a full disk: %s", error.reason)
 
     def close(self) -> None:
         """Let go of the file; a later operation opens it again. `:memory:` starts empty."""
