@@ -7,6 +7,7 @@ their time outside of the interpreter's lock. No I/O.
 from __future__ import annotations
 
 import queue
+import sys
 import threading
 from collections.abc import Callable
 from types import TracebackType
@@ -59,7 +60,8 @@ class Beside:
 
     def _end(self) -> None:
         thread, self._thread = self._thread, None
-        if thread is not None:
+        # What is left over when the interpreter ends finds no thread running that could be joined.
+        if thread is not None and not sys.is_finalizing():
             self._work.put(None)
             thread.join()
 

@@ -140,9 +140,8 @@ def ends(text: str, cap: int) -> tuple[str, str, int]:
         return text, "", 0
     room = cap - len(omission(len(text)))
     if room < 2:
-        # No room for a note: as much of it as can be.
-        note = omission(len(text))[: max(cap, 0)]
-        return note, "", 0
+        # No room for a note, so none that is cut in two: as much of the text as can be.
+        return text[: max(cap, 0)], "", 0
     head = text[: room * 2 // 3]
     tail = text[len(text) - (room - room * 2 // 3) :]
     line = head.rfind("\n")
