@@ -53,6 +53,8 @@ class Compiler(TextNodes, ValueNodes):
         self.outputs = outputs or {}
         """What a select gives, by lower-case name: an order may name those too."""
         self._names = names
+        self._denied = False
+        """Whether what is compiled stands under a `not`."""
 
     # --- what others ask for ----------------------------------------------------------------------
 
@@ -147,8 +149,31 @@ class Compiler(TextNodes, ValueNodes):
         return Typed(f"(-{inner.sql})", "number", total=inner.total)
 
     def _on_not(self, node: exp.Not) -> Typed:
-        inner = self.truth(self.typed(node.this))
+        before, self._denied = self._denied, True
+        try:
+            inner = self.truth(self.typed(node.this))
+        finally:
+            self._denied = before
         return boolean(f"(NOT {self.sql(inner)})", inner)
+
+    def _decided(self, sql: str, *sides: Typed) -> str:
+        """An equality that is false, and not unknown, for values of another type.
+
+        Without it `code <> 'ERR'` and `not in` would pass by every number among the codes. Columns
+        are compared as they are where nothing denies it, so that a join on them stays a quick one.
+        """
+        fields = [side for side in sides if side.column is not None]
+        several = [side for side in fields if side.type in ("mixed", "text")]
+        if not any(side.type == "mixed" or "number" in self._variants(side) for side in several):
+            return sql
+        if len(fields) > 1 and not self._denied:
+            return sql
+        there = " AND ".join(f"{side.where} IS NOT NULL" for side in fields)
+        return f"coalesce({sql}, CASE WHEN {there} THEN FALSE END)"
+
+    @staticmethod
+    def _variants(side: Typed) -> dict[str, Any]:
+        return {} if side.column is None else dict(side.column.variants)
 
     def _on_and(self, node: exp.Expression) -> Typed:
         return self._connected(node, " AND ")
@@ -182,6 +207,11 @@ class Compiler(TextNodes, ValueNodes):
         if name in _COMPARE:
             self.note(left, _COMPARE[name], right)
         one, two = together(left, right)
+        if name in ("EQ", "NEQ") and "null" not in (one.type, two.type):
+            denied, self._denied = self._denied, self._denied or name == "NEQ"
+            sql = self._decided(f"({self.sql(one)} = {self.sql(two)})", left, right)
+            self._denied = denied
+            return boolean(f"(NOT {sql})" if name == "NEQ" else sql, left, right)
         word = _COMPARE.get(name) or _NULL_SAFE[name]
         return boolean(f"({self.sql(one)} {word} {self.sql(two)})", left, right)
 
@@ -201,14 +231,16 @@ class Compiler(TextNodes, ValueNodes):
         if node.args.get("field") is not None:
             return self.contains(self.typed(node.args["field"]), value)
         found: list[str] = []
-        for item in node.expressions:
-            side = self.typed(item)
+        sides = [self.typed(item) for item in node.expressions]
+        for side in sides:
             self.note(value, "=", side)
             one, two = together(value, side)
             found.append(f"{self.sql(one)} = {self.sql(two)}")
         if not found:
             raise QueryError("in (…) needs at least one value.")
-        return boolean(f"({' OR '.join(found)})", value)
+        sql = f"({' OR '.join(found)})"
+        unknown = any(side.type == "null" for side in sides)
+        return boolean(sql if unknown else self._decided(sql, value, *sides), value)
 
     def _on_is(self, node: exp.Is) -> Typed:
         simple(node, ("this", "expression"))
