@@ -402,7 +402,7 @@ def test_the_file_vocabulary_asks_in_its_own_words(session: Session) -> None:
     several = bound["query_files"].call(sql=f"select k from {id}.errors")
     assert 'query_files("select k' in several.rpartition("</rows>")[2]
     orders = session.put(ORDERS, tool="t").id
-    assert '"id":41,' in bound["get_by_id"].call(path=orders, id=42)
+    assert '"id":42,' in bound["get_by_id"].call(path=orders, id=42)
 
 
 def test_a_sub_agent_asks_what_it_was_given_and_keeps_its_own(store: ResultStore) -> None:

@@ -41,7 +41,7 @@ class Structured:
         column: int = 0,
     ) -> Record:
         """One record by its number (from 1), by the value of an id-like field, or by
-        `field=value`; of a document one value by its path: `info.version`, `items[3].name`,
+        `field=value`; digits in a string are an id first, and a number where no record has it; of a document one value by its path: `info.version`, `items[3].name`,
         `/items/3/name`. `field` is a path inside what was found.
 
         `record.value` is the value, `record.text` its exact text. A long string comes in pages,

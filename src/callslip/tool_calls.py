@@ -71,8 +71,11 @@ def asked_of(verb: Verb, given: Mapping[str, Any], words: Vocabulary) -> Asked |
                 "number, the value of its id, or a path."
             )
         field = given.get("field")
+        if words.get == "get_by_id" or not isinstance(key, str | int | float):
+            # What is got by its id is looked for as an id first, and that is what a string says.
+            key = str(int(key)) if isinstance(key, float) and key.is_integer() else str(key)
         arguments = {
-            "key": key if isinstance(key, str | int | float) else str(key),
+            "key": key,
             "field": field if isinstance(field, str) and field else None,
             "start": whole(given.get("start"), 1, 1),
             "limit": whole(given.get("limit"), 0, 0) or None,

@@ -42,6 +42,8 @@ class Vocabulary:
         own = re.sub(r'\bread_result\(("[^"]*"), start=', rf"{self.read}(\1, {self.start}=", own)
         own = re.sub(r'\bread_result(?=\(")', self.read, own)
         own = re.sub(r'\bsearch_result(?=\(")', self.search, own)
+        # There a bare number is an id first: a record's number is written with its mark.
+        own = re.sub(r'\bget_record\(("[^"]*"), (\d+)', rf'{self.get}(\1, "#\2"', own)
         own = re.sub(r"\bget_record\b", self.get, own)
         own = re.sub(r'(\bquery_result\("[^\n]*), path=(?=")', rf"\1, {self.inner}=", own)
         own = re.sub(r"\bquery_result(?=\()", self.query, own)

@@ -235,3 +235,50 @@ def test_the_tool_is_called_by_either_vocabulary(session: Session) -> None:
     assert '"a-7"' in tools["get_by_id"].call(path=id, key="a-7")
     assert "grep_file" in tools["get_by_id"].call(path=id, key="a-77")
     assert "get_by_id" in tools["get_by_id"].call(path=id)
+
+
+SHIFTED = [{"id": n + 3, "n": n, "at": {"x": n}} for n in range(1, 21)]
+
+
+@pytest.mark.parametrize("shape", ["rows", "csv"])
+def test_digits_in_a_string_are_an_id_first_and_an_int_is_a_number_first(
+    session: Session, shape: str
+) -> None:
+    csv = "id,n\n" + "".join(f"{row['id']},{row['n']}\n" for row in SHIFTED)
+    id = put(session, SHIFTED if shape == "rows" else csv)
+    by_number = session.get(id, 7)
+    assert (by_number.number, "id 7 is record 4: " in str(by_number)) == (7, True)
+    assert f'get_record("{id}", "id=7").' in str(by_number)
+    assert session.get(id, "id=7").number == 4
+    by_id = session.get(id, "7")
+    assert by_id.number == 4
+    assert f'Record number 7 is another: get_record("{id}", "#7").' in str(by_id)
+    assert session.get(id, "#7").number == 7
+    assert session.get(id, "3").number == 3  # no record has this id
+    assert session.get(id, 3).rendered == session.get(id, "#3").rendered
+
+
+def test_the_call_that_leads_to_the_other_record_keeps_the_field(session: Session) -> None:
+    id = put(session, SHIFTED)
+    said = str(session.get(id, 7, "at.x"))
+    assert f'get_record("{id}", "id=7", field="at.x")' in said
+    assert session.get(id, "id=7", "at.x").value == 4
+
+
+def test_an_id_that_is_also_the_number_says_nothing_more(session: Session) -> None:
+    id = put(session, [{"id": n, "n": n} for n in range(1, 21)])
+    assert "another" not in str(session.get(id, "7"))
+    assert "is record" not in str(session.get(id, 7))
+
+
+def test_get_by_id_takes_a_number_for_an_id_and_shows_the_mark_of_a_record(
+    session: Session,
+) -> None:
+    id = put(session, SHIFTED)
+    for key in (7, 7.0, "7"):
+        tools = {tool.name: tool for tool in session.tools("files")}
+        said = str(tools["get_by_id"].call(path=id, key=key))
+        assert 'record="4"' in said
+        assert f'get_by_id("{id}", "#7")' in said
+    assert 'record="7"' in tools["get_by_id"].call(path=id, key="#7")
+    assert 'record="3"' in tools["get_by_id"].call(path=id, key=3)

@@ -11,10 +11,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from callslip.handle import Page, Record, Shape
 from callslip.limits import FRAME_CHARS, PAGE_CAP_CHARS, PAGE_CHARS
+from callslip.reading.ids import ID_LIKE, fields_with, holders, needles, own_id
 from callslip.reading.page import STORED_DATA, plain_base64, read, whole
 from callslip.reading.records import Records, in_stead, open_records
 from callslip.stacks.ops import Flow
@@ -30,7 +29,9 @@ _KEY_CHARS = 120
 _NAMES_SHOWN = 20
 _COUNTED = 1000
 _ID_NAMES = ("id", "_id", "uuid", "guid", "key", "name", "code", "slug", "sku", "title")
-_ID_LIKE = re.compile(r".*(?:_id|Id|ID|_key|_code|_name)")
+_GLANCE_BYTES = 32 * 1024 * 1024
+"""A record asked for by its number is told of another with that id only up to this size: it takes
+a look at all of them."""
 _PAIR = re.compile(r"\s*([^=<>!\s][^=<>!]{0,100}?)\s*==?\s*(.*)", re.DOTALL)
 _NUMBER = re.compile(r"#?(\d{1,15})(?:\.0+)?")
 
@@ -42,10 +43,12 @@ class _Asked:
     id: str
     key: str
     field: str
+    number_first: bool = False
 
     def call(self, start: int = 1, column: int = 0) -> str:
         """The literal call."""
-        parts = [f'"{attr(self.id, 80)}"', _argument(self.key)]
+        key = self.key if self.number_first else _argument(self.key)
+        parts = [f'"{attr(self.id, 80)}"', key]
         if self.field:
             parts.append(f"field={_argument(self.field)}")
         if start > 1 or column:
@@ -80,14 +83,16 @@ def get(
 ) -> Flow[Record]:
     """The record or the value that `key` leads to; `field` is a path inside it.
 
-    A number is a record's, from 1, or else the value of an id-like field. Other words are looked
-    up as a path (`info.version`, `items[3].name`, `/items/3/name`; places in lists count from 0),
+    An int is a record's number, from 1, or else the value of an id-like field; digits in a string
+    are an id first, then a number. Where both lead to a record, `str(record)` names the other.
+    Other words are looked up as a path (`info.version`, `items[3].name`, `/items/3/name`; places in lists count from 0),
     as `field=value`, and among the values of id-like fields. `start`, `limit` and `column` page
     through a long text. `str(record)` is never longer than `PAGE_CAP_CHARS`.
 
     A key that leads nowhere gives a record with `total` 0 that says what there is instead.
     """
-    asked = _Asked(id, _key(key), (field or "").strip())
+    number_first = isinstance(key, (int, float)) and _NUMBER.fullmatch(_key(key)) is not None
+    asked = _Asked(id, _key(key), (field or "").strip(), number_first)
     if shape.kind == "media":
         return (yield from _file(reader, shape, asked))
     found = yield from _found(reader, shape, asked)
@@ -129,8 +134,11 @@ def _found(reader: Reader, shape: Shape, asked: _Asked) -> Flow[_Value | str]:
     if number is not None:
         at = int(number[1])
         if table is not None and 1 <= at <= table.count:
+            own = yield from _by_own_id(table, shape, asked, at)
+            if isinstance(own, _Value):
+                return own
             raw = yield from table.exact(at)
-            return _Value(raw, table.as_json([raw])[0], number=at)
+            return _Value(raw, table.as_json([raw])[0], number=at, note=own)
         if table is None:
             return (yield from _part(reader, shape, asked, at))
     is_path = shape.table or shape.inside or table is None or key[:1] in "/$" or "[" in key
@@ -148,6 +156,31 @@ def _found(reader: Reader, shape: Shape, asked: _Asked) -> Flow[_Value | str]:
     if table is None:
         return _unread(asked, shape)
     return (yield from _by_value(table, asked))
+
+
+def _by_own_id(table: Records, shape: Shape, asked: _Asked, at: int) -> Flow[_Value | str]:
+    """The record whose own id is this number, where ids come first; else what to say of it."""
+    name = own_id(table.fields)
+    digits = asked.key
+    if not name or not digits.isdecimal() or (asked.number_first and shape.size > _GLANCE_BYTES):
+        return ""
+    found = yield from holders(table, name, digits)
+    numbers = [number for number, _ in found]
+    if not found or numbers == [at]:
+        return ""
+    inside = f", field={_argument(asked.field)}" if asked.field else ""
+    call = f'get_record("{attr(asked.id, 80)}", '
+    if asked.number_first:
+        if at in numbers:
+            return ""
+        other = _argument(f"{name}={digits}")
+        return f"{attr(name, 60)} {digits} is record {numbers[0]}: {call}{other}{inside})."
+    note = f'Record number {at} is another: {call}"#{at}"{inside}).' if at != numbers[0] else ""
+    if len(found) > 1:
+        others = ", ".join(map(str, numbers[1:9]))
+        note = f"{attr(name, 60)} has this value in {len(found):,} records; also {others}. {note}"
+    raw = found[0][1]
+    return _Value(raw, table.as_json([raw])[0], "$", numbers[0], len(found), note.strip())
 
 
 def _unread(asked: _Asked, shape: Shape) -> str:
@@ -176,9 +209,9 @@ def _by_value(table: Records, asked: _Asked) -> Flow[_Value | str]:
     wanted = pair[2].strip().strip("\"'") if pair and named else asked.key
     hits: dict[str, list[int]] = {}
     first: dict[str, bytes] = {}
-    for group in table.holding(_needles(wanted)):
+    for group in table.holding(needles(wanted)):
         for number, raw in (yield from group):
-            for name in _fields_with(table.as_json([raw])[0], wanted):
+            for name in fields_with(table.as_json([raw])[0], wanted):
                 hits.setdefault(name, []).append(number)
                 first.setdefault(name, raw)
     name = named if named in hits else "" if named else _likeliest(hits)
@@ -198,41 +231,13 @@ def _by_value(table: Records, asked: _Asked) -> Flow[_Value | str]:
     )
 
 
-def _needles(wanted: str) -> list[bytes]:
-    """What a record's bytes must hold for one of its values to be `wanted`."""
-    texts = {
-        json.dumps(wanted)[1:-1],
-        json.dumps(wanted, ensure_ascii=False)[1:-1],
-        wanted,
-        wanted.replace("/", "\\/"),
-    }
-    needles = [text.encode("utf-8", "surrogatepass") for text in texts]
-    # A letter may be written as an escape: then the text tells nothing, and the record is read.
-    return needles if wanted.isascii() and wanted.isalnum() else [*needles, b"\\u"]
-
-
-def _fields_with(record: bytes, wanted: str) -> list[str]:
-    try:
-        members = msgspec.json.decode(record, type=dict[str, msgspec.Raw])
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        return []
-    found = []
-    for name, raw in members.items():
-        text = bytes(raw)
-        if text[:1] in (b"{", b"["):
-            continue
-        if (string_of(text) if text[:1] == b'"' else text.decode("utf-8", "replace")) == wanted:
-            found.append(name)
-    return found
-
-
 def _likeliest(hits: dict[str, list[int]]) -> str:
     """The field that was meant: the most id-like, then the one with the fewest such records."""
 
     def rank(name: str) -> tuple[int, int, str]:
         low = name.lower()
         place = _ID_NAMES.index(low) if low in _ID_NAMES else 20
-        if place == 20 and _ID_LIKE.fullmatch(name):
+        if place == 20 and ID_LIKE.fullmatch(name):
             place = 15
         return place, len(hits[name]), name
 
