@@ -63,6 +63,8 @@ class Column:
     """Bytes of text in the largest batch: what an expression has in its hands at once."""
     variants: dict[str, tuple[Kind, list[Buffers]]] = field(default_factory=dict)
     """`number`: the values that are numbers. `text`: those that are text."""
+    words: bool = False
+    """A column of text that was looked at, and most of it is no number."""
 
 
 def _validity(values: Sequence[object]) -> bytes | None:
@@ -285,16 +287,29 @@ def with_numbers(column: Column) -> bool:
 
     What is no number ("NA", "n/a") is null there, so that a comparison with a number passes it by.
     """
-    if "number" not in column.variants and column.kind == "text":
-        blocks = [_values("text", None, batch) for batch in column.batches]
-        read = [
-            [float(t) if t is not None and _NUMBER.fullmatch(t) else None for t in block]
-            for block in blocks
-        ]
-        texts = sum(len(block) - block.count(None) for block in blocks)
-        if 2 * sum(len(block) - block.count(None) for block in read) <= texts:
-            return False
-        numbers = [encoded(block, "number") for block in read]
-        column.variants["number"] = ("number", numbers)
-        column.size += sum(map(_weight, numbers))
-    return "number" in column.variants
+    if "number" in column.variants:
+        return True
+    if column.kind != "text" or column.words:
+        return False
+    read: list[list[float | None]] = []
+    numbers = words = 0
+    for batch in column.batches:
+        block = _values("text", None, batch)
+        values = [float(t) if t is not None and _NUMBER.fullmatch(t) else None for t in block]
+        found = len(values) - values.count(None)
+        numbers += found
+        words += len(block) - block.count(None) - found
+        read.append(values)
+        if 2 * words >= _rows_of(column) - column.nulls:
+            break
+    if numbers <= words or len(read) < len(column.batches):
+        column.words = True
+        return False
+    buffers = [encoded(block, "number") for block in read]
+    column.variants["number"] = ("number", buffers)
+    column.size += sum(map(_weight, buffers))
+    return True
+
+
+def _rows_of(column: Column) -> int:
+    return sum(_rows(column.kind, batch) for batch in column.batches)

@@ -17,7 +17,18 @@ from callslip.reading.query.guard import refused, simple
 from callslip.reading.query.names import Bound, Names, spelled, written
 from callslip.reading.query.pull import Path
 from callslip.reading.query.texts import TextNodes
-from callslip.reading.query.typed import Type, Typed, boolean, is_null, literal, together, truth_of
+from callslip.reading.query.typed import (
+    Type,
+    Typed,
+    absent,
+    boolean,
+    in_order,
+    is_null,
+    literal,
+    numeric,
+    together,
+    truth_of,
+)
 from callslip.reading.query.values import ValueNodes
 from callslip.window.inert import shown
 
@@ -75,6 +86,11 @@ class Compiler(TextNodes, ValueNodes):
         parts = [self.sql(side)]
         if side.type == "mixed":
             parts = [f"{side.where}n", f"{side.where}s", side.where]
+        elif numeric(side):
+            parts = [f"{side.where}n", side.sql]
+        if totals and len(parts) > 1:
+            # In a group all values are the same one, and only itself may stand bare in an order.
+            parts = [f"any_value({part})" for part in parts]
         return ", ".join(f"{part} {way} NULLS LAST" for part in parts)
 
     # --- nodes ------------------------------------------------------------------------------------
@@ -163,17 +179,12 @@ class Compiler(TextNodes, ValueNodes):
         are compared as they are where nothing denies it, so that a join on them stays a quick one.
         """
         fields = [side for side in sides if side.column is not None]
-        several = [side for side in fields if side.type in ("mixed", "text")]
-        if not any(side.type == "mixed" or "number" in self._variants(side) for side in several):
+        if not any(side.type == "mixed" or numeric(side) for side in fields):
             return sql
         if len(fields) > 1 and not self._denied:
             return sql
-        there = " AND ".join(f"{side.where} IS NOT NULL" for side in fields)
+        there = " AND ".join(f"NOT {absent(replace(side, sql=side.where))}" for side in fields)
         return f"coalesce({sql}, CASE WHEN {there} THEN FALSE END)"
-
-    @staticmethod
-    def _variants(side: Typed) -> dict[str, Any]:
-        return {} if side.column is None else dict(side.column.variants)
 
     def _on_and(self, node: exp.Expression) -> Typed:
         return self._connected(node, " AND ")
@@ -200,13 +211,14 @@ class Compiler(TextNodes, ValueNodes):
                 raise refused(node)
             return self.contains(self.typed(node.expression.this), self.typed(node.this))
         left, right = self.typed(node.this), self.typed(node.expression)
-        word = {"EQ": "IS NULL", "NEQ": "IS NOT NULL"}.get(name)
-        if word and is_null(right):
+        if name in ("EQ", "NEQ") and is_null(right):
             # `= null` never holds in SQL, and nobody who writes it means that.
-            return boolean(f"({self.sql(left)} {word})", left)
+            sql = absent(left) if left.column is not None else f"({self.sql(left)} IS NULL)"
+            return boolean(sql if name == "EQ" else f"(NOT {sql})", left)
         if name in _COMPARE:
             self.note(left, _COMPARE[name], right)
-        one, two = together(left, right)
+        ordering = name in ("GT", "GTE", "LT", "LTE")
+        one, two = in_order(left, right) if ordering else together(left, right)
         if name in ("EQ", "NEQ") and "null" not in (one.type, two.type):
             denied, self._denied = self._denied, self._denied or name == "NEQ"
             sql = self._decided(f"({self.sql(one)} = {self.sql(two)})", left, right)
@@ -220,8 +232,8 @@ class Compiler(TextNodes, ValueNodes):
         value = self.typed(node.this)
         low, high = self.typed(node.args["low"]), self.typed(node.args["high"])
         self.note(value, ">=", low)
-        first, least = together(value, low)
-        second, most = together(value, high)
+        first, least = in_order(value, low)
+        second, most = in_order(value, high)
         sql = f"({self.sql(first)} >= {self.sql(least)} AND {self.sql(second)} <= {self.sql(most)})"
         return boolean(sql, value, low, high)
 
@@ -246,7 +258,8 @@ class Compiler(TextNodes, ValueNodes):
         simple(node, ("this", "expression"))
         value, what = self.typed(node.this), type(node.expression).__name__
         if what == "Null":
-            return boolean(f"({self.sql(value)} IS NULL)", value)
+            sql = absent(value) if value.column is not None else f"({self.sql(value)} IS NULL)"
+            return boolean(sql, value)
         if what == "Boolean":
             side = self.truth(value)
             word = "TRUE" if node.expression.this else "FALSE"

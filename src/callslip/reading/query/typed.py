@@ -18,11 +18,14 @@ __all__ = [
     "TYPES",
     "Type",
     "Typed",
+    "absent",
     "boolean",
+    "in_order",
     "is_null",
     "literal",
     "mismatch",
     "number_of",
+    "numeric",
     "text_of",
     "timed",
     "together",
@@ -43,6 +46,8 @@ TYPES: Final[dict[str, str]] = {
     "time": "a date or time",
 }
 _NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?\s*")
+
+_NO_VALUE: Final = ("", "-", "--", "n/a", "n.a.", "na", "nan", "nil", "none", "null")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +90,32 @@ def number_of(side: Typed) -> Typed | None:
     if side.is_literal and isinstance(side.literal, str) and _NUMBER.fullmatch(side.literal):
         return literal(float(side.literal))
     return None
+
+
+def numeric(side: Typed) -> bool:
+    """Whether it is a field of texts that are read as numbers: most are, some are words."""
+    return side.type == "text" and side.column is not None and with_numbers(side.column)
+
+
+def absent(side: Typed) -> str:
+    """SQL that holds where there is no value: null, or a word for it among numbers."""
+    if not numeric(side):
+        return f"({side.sql} IS NULL)"
+    words = ", ".join(f"'{word}'" for word in _NO_VALUE)
+    return f"({side.sql} IS NULL OR lower(trim({side.sql})) IN ({words}))"
+
+
+def in_order(left: Typed, right: Typed) -> tuple[Typed, Typed]:
+    """Both sides as one type for < and >: numbers wherever a field is read as numbers.
+
+    Raises QueryError.
+    """
+    for one, other in ((left, right), (right, left)):
+        if numeric(one) and (other.is_literal or numeric(other)):
+            first, second = number_of(left), number_of(right)
+            if first is not None and second is not None:
+                return first, second
+    return together(left, right)
 
 
 def text_of(side: Typed) -> Typed | None:
