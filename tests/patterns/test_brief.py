@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import operator
+import re
+from collections import namedtuple
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import Enum
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Annotated, Any, NamedTuple, NotRequired, TypedDict
 
 import pytest
 from pydantic import BaseModel, SecretStr
@@ -296,3 +298,52 @@ def test_reducers_merge_and_append_handles_as_their_ids(session: Session) -> Non
     ]
     assert append(["a"], "b") == ["a", "b"]
     assert append(["a"], None) == ["a"]
+
+
+# --- what looks like a list, or like handles, and is neither in full ------------------------------
+
+
+class Account(NamedTuple):
+    user: str
+    secret: str
+
+
+class Holder(TypedDict):
+    account: Account
+    accounts: list[Any]
+    loose: Any
+
+
+def test_a_named_tuple_shows_its_named_fields_only(session: Session) -> None:
+    account = Account("ana", "S3CRET")
+    untyped = namedtuple("untyped", "u secret")(1, "S3CRET")
+    many = [account] * 3000
+    made: Any = {"account": account, "accounts": many, "loose": untyped}
+    closed = Brief(Holder, "account", "accounts", "loose").render(made, session)
+    assert closed.split("\n")[1:-1] == [
+        "account: 2 fields, none of them named",
+        "accounts: 3,000, none of their fields named",
+        "loose: 2 fields, none of them named",
+    ]
+    text = Brief(
+        Holder, "account.user", Show("accounts", fields=["user"]), Show("loose", fields=["u"])
+    ).render(made, session)
+    assert "account.user: ana" in text
+    assert "loose: u 1" in text
+    assert "accounts (3,000): user ana; user ana" in text
+    (kept,) = re.findall(r"all in (res_\w+)", text)
+    assert "S3CRET" not in text + str(session.load(kept))
+    with pytest.raises(SettingsError, match="no field 'pass'"):
+        Brief(Holder, "account.pass")
+
+
+def test_what_is_no_handle_does_not_hide_the_artifacts_beside_it(session: Session) -> None:
+    kept = session.put(ROWS, tool="find")
+    made = state(artifacts={"a": kept.id, "b": None, "c": "S3CRET"})
+    text = Brief(State, "artifacts").render(made, session)
+    lines = text.split("\n")[1:-1]
+    assert lines[0] == "artifacts (3):"
+    assert lines[1].startswith(f"  a: {kept.id}, rows, 2,314 records")
+    assert lines[2:] == ["  b: no handle", "  c: no handle"]
+    named = Brief(State, Show("artifacts", fields=["c"])).render(made, session)
+    assert named.split("\n")[1:-1] == ["artifacts: c S3CRET"]

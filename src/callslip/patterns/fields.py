@@ -55,6 +55,8 @@ def declared(kind: object) -> dict[str, Any] | None:
         )
     elif hasattr(kind, "model_fields") and hasattr(kind, "model_validate"):
         names = list(kind.model_fields)
+    elif issubclass(kind, tuple) and hasattr(kind, "_fields"):  # a NamedTuple: no list of values
+        names = list(kind._fields)
     else:
         return None
     try:

@@ -38,13 +38,13 @@ def line_of(label: str, show: Show, value: Any, room: int, session: Session | No
         isinstance(value, str | list | tuple | AbstractSet | Mapping) and not value
     ):
         return f"{label}: {show.empty}"
-    if isinstance(value, Mapping) and _all_handles(value):
+    if isinstance(value, Mapping) and _are_handles(value, show):
         return (yield from _artifacts(label, show, value, room, session))
     if (id := fields.handle_in(value)) is not None:
         return f"{label}: " + (yield from _handle(id, session))
     if isinstance(value, str):
         return (yield from _text(label, show, value, room, session))
-    if isinstance(value, list | tuple | AbstractSet):
+    if isinstance(value, list | tuple | AbstractSet) and fields.declared(type(value)) is None:
         return (yield from _list(label, show, value, room, session))
     return f"{label}: {_one(value, show, room)}"
 
@@ -87,6 +87,8 @@ def _leaf(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, _SCALARS):
         return _line(json.dumps(value) if isinstance(value, str) and not value else str(value), 200)
+    if fields.declared(type(value)) is not None:
+        return type(value).__name__
     if isinstance(value, list | tuple | AbstractSet | Mapping):
         return f"({len(value):,})"
     return type(value).__name__
@@ -167,8 +169,13 @@ def _leaf_value(value: Any) -> Any:
 # --- handles --------------------------------------------------------------------------------------
 
 
-def _all_handles(value: Mapping[Any, Any]) -> bool:
-    return all(isinstance(key, str) and fields.handle_in(each) for key, each in value.items())
+def _are_handles(value: Mapping[Any, Any], show: Show) -> bool:
+    """Whether a mapping is one of handles by name. One without a handle does not hide the others,
+    unless the fields to show are named: then it is an object."""
+    if not all(isinstance(key, str) for key in value):
+        return False
+    are = [fields.handle_in(each) is not None for each in value.values()]
+    return all(are) or (any(are) and not show.fields)
 
 
 def _artifacts(
@@ -177,8 +184,8 @@ def _artifacts(
     lines = [f"{label} ({len(value):,}):"]
     for name in list(value)[: show.items]:
         id = fields.handle_in(value[name])
-        assert id is not None
-        text = f"  {_line(name, 80)}: " + (yield from _handle(id, session))
+        what = "no handle" if id is None else (yield from _handle(id, session))
+        text = f"  {_line(name, 80)}: {what}"
         room -= len(text) + 1
         if room < 0 and len(lines) > 1:
             break
