@@ -6,6 +6,8 @@ What may live here: arguments to statements. Running them and wording the reply 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,9 +20,20 @@ from callslip.reading.query.table import Source, Table
 from callslip.reading.query.typed import Typed
 from callslip.stacks.ops import Flow
 
-__all__ = ["Asked", "Output", "Plan", "called", "name_of", "over_many", "planned", "shown_sql"]
+__all__ = [
+    "Asked",
+    "Output",
+    "Plan",
+    "called",
+    "fields_of",
+    "name_of",
+    "over_many",
+    "planned",
+    "shown_sql",
+]
 
 _NAME_CHARS = 60
+_PLAIN = re.compile(r"\s*-?\s*[^\W\d][\w.]*(\s+(asc|desc))?\s*", re.IGNORECASE)
 ALIAS = "r"
 """What the one table of a query is called; its fields may be written with it or without."""
 
@@ -46,8 +59,15 @@ class Asked:
     group_by: tuple[Any, ...] = ()
 
     @classmethod
-    def of(cls, where: object, fields: object, order_by: object, group_by: object) -> Asked:
-        """Raises QueryError."""
+    def of(
+        cls,
+        where: object,
+        fields: object,
+        order_by: object,
+        group_by: object,
+        known: Collection[str] = (),
+    ) -> Asked:
+        """`known` are the fields there are: what is given as one of them is it. Raises QueryError."""
         mapping = guard.mapping_of(where)
         tree: Any = None
         said = ""
@@ -61,16 +81,27 @@ class Asked:
             raise QueryError(
                 "`where` takes a condition such as field = 'text', or field and value."
             )
-        chosen = () if fields in ("*", ["*"]) else tuple(guard.parse_list(fields, "fields"))
+        chosen = () if fields in ("*", ["*"]) else tuple(guard.parse_list(fields, "fields", known))
         if any(type(node).__name__ == "Star" for node in chosen):
             chosen = ()
         return cls(
             tree,
             said,
             chosen,
-            tuple(guard.parse_order(order_by)),
-            tuple(guard.parse_list(group_by, "group_by")),
+            tuple(guard.parse_order(order_by, known)),
+            tuple(guard.parse_list(group_by, "group_by", known)),
         )
+
+
+def fields_of(source: Source, table: Table, *lists: object) -> Flow[Collection[str]]:
+    """The names of fields: those of the first record, or of all where a list may need them."""
+    known: Collection[str] = source.fields if table.names is None else table.names
+    for names in map(guard.given_list, lists):
+        for name in names or ():
+            text = str(name)
+            if text not in known and "(" not in text and not _PLAIN.fullmatch(text):
+                return (yield from table.all_names(source))
+    return known
 
 
 def _of_mapping(mapping: dict[str, Any]) -> Any:
@@ -262,13 +293,13 @@ def _grouped(plan: Plan, asked: Asked) -> None:
 
     compiler = plan.compiler
     keys = [(node, compiler.compile(_bare(node))) for node in asked.group_by]
-    known = {_bare(node).sql(dialect="duckdb").lower(): side for node, side in keys}
+    known = {_said(node, plan.names): side for node, side in keys}
     typed: list[tuple[Any, Typed]] = []
-    chosen = [_bare(node).sql(dialect="duckdb").lower() for node in asked.fields]
-    typed += [(node, side) for node, side in keys if not _said(node, chosen)]
+    chosen = [_said(node, plan.names) for node in asked.fields]
+    typed += [(node, side) for node, side in keys if _said(node, plan.names) not in chosen]
     total = False
     for node in asked.fields:
-        text = _bare(node).sql(dialect="duckdb").lower()
+        text = _said(node, plan.names)
         if text in known:
             typed.append((node, known[text]))
             continue
@@ -295,8 +326,11 @@ def _grouped(plan: Plan, asked: Asked) -> None:
     plan.group = ", ".join(places)
 
 
-def _said(node: Any, chosen: list[str]) -> bool:
-    return _bare(node).sql(dialect="duckdb").lower() in chosen
+def _said(node: Any, names: Names) -> Path | str:
+    """The same for the same field or expression, however it is written."""
+    steps = written(_bare(node))
+    bound = names.bound(steps[0]) if steps else None
+    return bound.path if bound else _bare(node).sql(dialect="duckdb").lower()
 
 
 def _group_order(plan: Plan, ordered: bool) -> list[str]:

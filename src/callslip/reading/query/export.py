@@ -8,7 +8,7 @@ from typing import Final
 
 from callslip.errors import QueryError
 from callslip.limits import COLUMNS_CACHED_BYTES, QUERY_SECONDS
-from callslip.reading.query.asked import Asked, planned
+from callslip.reading.query.asked import Asked, fields_of, planned
 from callslip.reading.query.engine import Run, streams
 from callslip.reading.query.pull import Path
 from callslip.reading.query.reply import as_object
@@ -34,8 +34,10 @@ def numbers(
     seconds: float = QUERY_SECONDS,
 ) -> Flow[Sequence[int]]:
     """The numbers (from 1) of all records that match, in order. Raises QueryError."""
-    asked = Asked.of(where, None, order_by, None)
-    plan = yield from planned(asked, source, tables.of(source))
+    table = tables.of(source)
+    known = yield from fields_of(source, table, order_by)
+    asked = Asked.of(where, None, order_by, None, known)
+    plan = yield from planned(asked, source, table)
     tables.trim()
     if not plan.condition and not plan.order:
         return range(1, source.count + 1)
@@ -60,8 +62,10 @@ def export(
     megabyte at a time; in another order they are held. Raises QueryError, also for more than
     a million computed rows.
     """
-    asked = Asked.of(where, fields, order_by, group_by)
-    plan = yield from planned(asked, source, tables.of(source))
+    table = tables.of(source)
+    known = yield from fields_of(source, table, fields, order_by, group_by)
+    asked = Asked.of(where, fields, order_by, group_by, known)
+    plan = yield from planned(asked, source, table)
     tables.trim()
     wanted: Sequence[int] = range(1, source.count + 1)
     if plan.whole and not plan.condition and not plan.order:

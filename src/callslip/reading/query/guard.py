@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from callslip.errors import QueryError
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "check_size",
+    "field_node",
+    "given_list",
     "mapping_of",
     "parse_expression",
     "parse_list",
@@ -34,6 +36,7 @@ _NESTED = 40
 
 _DEPTH = 200
 _STRINGS = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
+_WAY = re.compile(r"(.*\S)\s+(asc|desc)\s*", re.IGNORECASE | re.DOTALL)
 _LEADING = re.compile(r"\s*(?:where|having)\b", re.IGNORECASE)
 _CLAUSE = re.compile(r"\b(order\s+by|group\s+by|limit|offset)\b", re.IGNORECASE)
 
@@ -112,57 +115,92 @@ def parse_expression(text: str) -> exp.Expression:
     return _parsed(text, "a condition such as field = 'text'")
 
 
-def parse_list(value: object, what: str) -> list[exp.Expression]:
-    """Expressions as a comma-separated text, a JSON list or a list of texts."""
+def field_node(name: str) -> exp.Expression:
+    """A field by its exact name, whatever SQL would read in it."""
+    nodes = _sqlglot().exp
+    return cast("exp.Expression", nodes.Column(this=nodes.Identifier(this=name, quoted=True)))
+
+
+def given_list(value: object) -> list[object] | None:
+    """A list of names, or the JSON text of one; None for anything else."""
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    if isinstance(value, str) and value.strip().startswith("["):
+        try:
+            loaded = json.loads(value)
+        except (ValueError, RecursionError):
+            return None
+        return loaded if isinstance(loaded, list) else None
+    return None
+
+
+def parse_list(value: object, what: str, known: Collection[str] = ()) -> list[exp.Expression]:
+    """Expressions as a comma-separated text, a JSON list or a list of texts.
+
+    What a list names exactly as a field of `known` is that field.
+    """
     if value is None or value == "" or value == []:
         return []
-    texts: list[str]
-    if isinstance(value, str):
-        text = value.strip()
-        if text.startswith("["):
-            try:
-                loaded = json.loads(text)
-            except ValueError:
-                loaded = None
-            if isinstance(loaded, list):
-                return parse_list(loaded, what)
-        texts = [text]
-    elif isinstance(value, (list, tuple)):
-        texts = [item if isinstance(item, str) else str(item) for item in value]
-    else:
+    listed = given_list(value)
+    if listed is None and not isinstance(value, str):
         raise QueryError(f"`{what}` takes names of fields, separated by commas.")
-    check_size(", ".join(texts))
+    texts = [str(item) for item in ([value] if listed is None else listed)]
+    check_size(", ".join(text for text in texts if text not in known))
     found: list[exp.Expression] = []
     for text in texts:
-        if text.strip():
+        if text in known and (listed is not None or what == "group_by"):
+            found.append(field_node(text))
+        elif text.strip():
             tree = _parsed(f"SELECT {text}", f"a list of fields for `{what}`")
             _only(tree, {"expressions"}, what)
             found += tree.expressions
+        elif listed is not None:
+            raise _no_name(what)
     return found
 
 
-def parse_order(value: object) -> list[exp.Expression]:
+def _no_name(what: str) -> QueryError:
+    return QueryError(f"A name in `{what}` is empty: leave it out.")
+
+
+def parse_order(value: object, known: Collection[str] = ()) -> list[exp.Expression]:
     """`amount desc, name`, `-amount`, or a list of those: Ordered nodes."""
     if value is None or value == "" or value == []:
         return []
-    texts = [value] if isinstance(value, str) else value
-    if not isinstance(texts, (list, tuple)):
+    listed = given_list(value)
+    if listed is None and not isinstance(value, str):
         raise QueryError("`order_by` takes names of fields, each with desc or not.")
-    if isinstance(value, str) and value.strip().startswith("["):
-        try:
-            texts = json.loads(value)
-        except ValueError:
-            texts = [value]
-    check_size(", ".join(map(str, texts)))
+    texts = [str(item) for item in ([value] if listed is None else listed)]
+    check_size(", ".join(text for text in texts if text not in known))
     found: list[exp.Expression] = []
-    for item in texts:
-        text = str(item).strip()
+    for given in texts:
+        exact = _field_order(given, known)
+        if exact is not None:
+            found.append(exact)
+            continue
+        text = given.strip()
+        if not text and listed is not None:
+            raise _no_name("order_by")
         minus = re.fullmatch(r"-\s*([^\W\d][\w.]*)", text)
         text = f"{minus[1]} DESC" if minus else re.sub(r"(?i)^order\s+by\b", "", text)
         tree = _parsed(f"SELECT 1 ORDER BY {text}", "a list of fields for `order_by`")
         _only(tree, {"expressions", "order"}, "order_by")
         found += tree.args["order"].expressions
     return found
+
+
+def _field_order(text: str, known: Collection[str]) -> exp.Expression | None:
+    """An item of an order that is a field by its exact name, with asc, desc, a minus or not."""
+    way = _WAY.fullmatch(text)
+    name, down = (way[1], way[2].lower() == "desc") if way else (text, False)
+    if text in known:
+        name, down = text, False
+    elif name not in known and text[:1] == "-" and text[1:] in known:
+        name, down = text[1:], True
+    if name not in known:
+        return None
+    ordered = _sqlglot().exp.Ordered(this=field_node(name), desc=down)
+    return cast("exp.Expression", ordered)
 
 
 def _only(tree: exp.Expression, allowed: set[str], what: str) -> None:

@@ -14,7 +14,7 @@ from callslip.limits import (
     ROWS_DEFAULT,
 )
 from callslip.reading.page import whole
-from callslip.reading.query.asked import Asked, planned
+from callslip.reading.query.asked import Asked, fields_of, planned
 from callslip.reading.query.engine import Run, streams
 from callslip.reading.query.hints import way_on
 from callslip.reading.query.pull import Path, tokens
@@ -55,8 +55,9 @@ def query(
     """
     count = min(whole(limit, 0, ROWS_DEFAULT), ROWS_CAP)
     skip = whole(after, 0, 0)
-    asked = Asked.of(where, fields, order_by, group_by)
     table = tables.of(source)
+    known = yield from fields_of(source, table, fields, order_by, group_by)
+    asked = Asked.of(where, fields, order_by, group_by, known)
     plan = yield from planned(asked, source, table)
     tables.trim()
     given = {"where": asked.said, "fields": fields, "order_by": order_by, "group_by": group_by}
