@@ -179,6 +179,29 @@ def test_facts_run_out(memory: Memory, clock: Clock, store: ResultStore) -> None
         memory.remember("x", expires="tomorrow")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    "expires", [0, -1, 0.0, -math.inf, math.inf, math.nan, 1e300, timedelta(0), timedelta(days=-1)]
+)
+def test_a_fact_that_would_never_live_is_refused_and_not_lost_unsaid(
+    memory: Memory, expires: Any
+) -> None:
+    with pytest.raises(SettingsError, match="expires=.*more than 0 seconds"):
+        memory.remember("one", expires=expires)
+    id = memory.remember("two", expires=60).fact.id
+    with pytest.raises(SettingsError, match="expires=.*more than 0 seconds"):
+        memory.update(id, expires=expires)
+    assert [fact.expires_at for fact in memory.list()] == [START + 60]
+
+
+def test_a_fact_told_twice_lives_the_longer_life(memory: Memory, clock: Clock) -> None:
+    memory.remember("For a while, then for good", expires=60)
+    assert memory.remember("For a while, then for good").fact.expires_at is None
+    memory.remember("For good, and for a while")
+    assert memory.remember("For good, and for a while", expires=60).outcome == "repeated"
+    clock.at += 61
+    assert memory.list().total == 2
+
+
 def test_an_update_keeps_the_expiry_unless_it_is_given(memory: Memory, clock: Clock) -> None:
     id = memory.remember("one", expires=60).fact.id
     assert memory.update(id, "two").fact.expires_at == START + 60

@@ -41,6 +41,8 @@ Screen = Callable[[str], str | None]
 Expires = float | int | timedelta | datetime | None
 
 _FUSED_FROM = 50
+_LONGEST = 100_000_000_000
+"""Seconds: 3,000 years, so that every expiry is a date."""
 
 
 @dataclass(slots=True)
@@ -220,6 +222,12 @@ def expires_at(expires: Expires, now: float) -> float | None:
         expires = expires.total_seconds()
     if isinstance(expires, bool) or not isinstance(expires, int | float):
         raise SettingsError(f"expires={expires!r}: give seconds, a timedelta or a datetime")
+    # No number is on either side of a comparison with nan. Later than any date is no time to run out.
+    if not 0 < expires <= _LONGEST:
+        raise SettingsError(
+            f"expires={expires!r}: give more than 0 seconds, and at most {_LONGEST:,}; without "
+            "expires a fact stays"
+        )
     return now + expires
 
 

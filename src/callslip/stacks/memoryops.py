@@ -105,8 +105,9 @@ class Remember(IndexOp[Remembered]):
     - With a key, and a fact under it: if both say the same it is repeated, else superseded.
     - With a key, and none under it: a fact without a key that says the same gets the key; repeated.
     - Without a key: any fact that says the same is repeated. `merge` False: never.
-    - A repeat raises `count` and `updated_at`, and takes kind, source, metadata and expiry where
-      they are given; `text` stays. An item's value is always taken.
+    - A repeat raises `count` and `updated_at`, and takes kind, source and metadata where they are
+      given; `text` stays. Of two lives the longer one holds, and one without an end is the longest.
+      An item's value and life are always taken.
     - The id of a new fact is the shortest of `ids` that is free in the namespace.
     - An expired fact is no fact: what it said, and its history, go before anything is looked up.
     - `most_facts`, `most_bytes`: then the facts of this very namespace that were told or changed

@@ -73,6 +73,24 @@ class MemoriesContract(FindingContract):
             assert remember(index, other).outcome == "new"
         assert remember(index, "user prefers dark mode", ("acme", "bob")).outcome == "new"
 
+    def test_a_repeat_lives_as_long_as_the_longer_of_both(self) -> None:
+        index = self.open()
+        for n, (first, again, kept) in enumerate(
+            [
+                (NOW + 10, None, None),
+                (None, NOW + 10, None),
+                (NOW + 10, NOW + 20, NOW + 20),
+                (NOW + 20, NOW + 10, NOW + 20),
+            ]
+        ):
+            remember(index, f"number {n}", expires_at=first)
+            did = remember(index, f"number {n}", key=f"key {n}", expires_at=again)
+            assert (did.outcome, did.fact.expires_at) == ("repeated", kept)
+        short = remember(index, "refreshed", expires_at=NOW + 10, ttl=10.0).fact
+        remember(index, "refreshed", expires_at=NOW + 20)
+        index.run(RefreshFacts([(HOME, short.id)], NOW + 15))
+        assert listed(index, now=NOW + 21) == ["number 1", "number 0"]
+
     def test_a_fact_without_a_key_gets_the_key_it_is_told_again_under(self) -> None:
         index = self.open()
         first = remember(index, "Ana is on leave")

@@ -44,7 +44,7 @@ steps = st.lists(
             st.sampled_from(SPACES),
             st.sampled_from(TEXTS),
             st.sampled_from(KEYS),
-            st.sampled_from([None, None, 50.0]),
+            st.sampled_from([None, None, 50.0, 100.0]),
         ),
         st.tuples(st.just("forget"), st.sampled_from(SPACES), st.sampled_from(KEYS[2:])),
         st.tuples(st.just("clear"), st.sampled_from(SPACES)),
@@ -81,7 +81,8 @@ class Model:
             (fact,) = same
         fact.count += 1
         fact.key = fact.key if key is None else key
-        fact.expires = fact.expires if expires is None else expires
+        ends = (fact.expires, expires)
+        fact.expires = None if None in ends else max(ends)  # type: ignore[type-var]
         return "repeated"
 
     def living(self, space: Namespace, now: float) -> list[Known]:

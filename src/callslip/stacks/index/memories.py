@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from dataclasses import replace
 
@@ -131,9 +132,8 @@ def _repeated(db: sqlite3.Connection, found: Row, told: Told, space: Space, now:
             source=told.source or fact.source,
             metadata={**fact.metadata, **told.metadata},
         )
-        given = told.expires_at is not None
-        expires_at = told.expires_at if given else fact.expires_at
-        ttl = told.ttl if given else found.ttl
+        lives = [(told.expires_at, told.ttl), (fact.expires_at, found.ttl)]
+        expires_at, ttl = max(lives, key=lambda life: math.inf if life[0] is None else life[0])
     kept = replace(kept, key=fact.key if told.key is None else told.key)
     refiled = (kept.kind, dict(kept.metadata)) != (fact.kind, dict(fact.metadata))
     kept = replace(kept, expires_at=expires_at, ttl=ttl)
