@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from callslip.errors import NotRestorable
+from callslip.reading.frames import made as made_frame
 from callslip.stacks.content import canonical, restore
 
 pandas = pytest.importorskip("pandas")
@@ -43,6 +45,20 @@ def frames() -> dict[str, Any]:
             },
             index=zone,
         ),
+        "periods": pandas.DataFrame(
+            {"p": pandas.PeriodIndex(["2026-01", None] * 3, freq="M"), "n": range(n)},
+            index=pandas.period_range("2026Q1", periods=n, freq="Q", name="q"),
+        ),
+        "intervals": pandas.DataFrame({"i": pandas.interval_range(0, n, closed="left")}),
+        "sparse": pandas.DataFrame(
+            {
+                "s": pandas.arrays.SparseArray([0, 0, 1] * 2),
+                "f": pandas.arrays.SparseArray([1.5, numpy.nan] * 3, kind="block"),
+            }
+        ),
+        "arrow": pandas.DataFrame({"a": pandas.array([1, None] * 3, dtype="int64[pyarrow]")}),
+        "objects": pandas.DataFrame({"o": pandas.Series(["a", "b"] * 3, dtype=object)}),
+        "no doubles": pandas.DataFrame({"a": range(n)}).set_flags(allows_duplicate_labels=False),
         "masked": pandas.DataFrame(
             {
                 "int": pandas.array([1, None] * 3, dtype="Int64"),
@@ -94,10 +110,93 @@ def test_an_index_with_a_name_is_a_field() -> None:
     assert json.loads(canonical(frame).body) == [{"k": "x", "v": 1}, {"k": "y", "v": 2}]
 
 
-def test_a_table_with_a_column_of_unknown_making_is_kept_as_an_object_is() -> None:
-    frame = pandas.DataFrame({"p": pandas.period_range("2026-01", periods=2, freq="M")})
-    content = canonical(frame)
-    assert content.form == "python"
+def test_a_column_of_periods_or_intervals_is_shown_as_text() -> None:
+    frame = pandas.DataFrame(
+        {
+            "p": pandas.period_range("2026-01", periods=2, freq="M"),
+            "i": pandas.interval_range(0, 2),
+            "s": pandas.arrays.SparseArray([0, 1]),
+        }
+    )
+    assert json.loads(canonical(frame).body) == [
+        {"p": "2026-01", "i": "(0, 1]", "s": 0},
+        {"p": "2026-02", "i": "(1, 2]", "s": 1},
+    ]
+
+
+@pytest.mark.parametrize(
+    "series",
+    [
+        pandas.Series(range(200), name="x"),
+        pandas.Series([1.5, None, float("inf")] * 50, index=list("abc") * 50),
+        pandas.Series(["a", None, "b"], dtype=object),
+        pandas.Series(pandas.period_range("2026-01", periods=3, freq="Q"), name=("a", 1)),
+    ],
+)
+def test_a_pandas_series_comes_back_equal_and_is_shown_as_rows(series: Any) -> None:
+    content = canonical(series)
+    pandas.testing.assert_series_equal(restored(series), series)
+    assert len(json.loads(content.body)) == len(series)
+
+
+def test_the_index_of_a_series_is_shown_with_it() -> None:
+    counts = pandas.Series([3, 1], index=["x", "y"])
+    rows = [{"index": "x", "value": 3}, {"index": "y", "value": 1}]
+    assert json.loads(canonical(counts).body) == rows
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        numpy.arange(3000.0).reshape(300, 10),
+        numpy.array([1.5, numpy.nan, -numpy.inf], dtype="f4"),
+        numpy.array([[1, 2], [3, 4]], dtype=">u2"),
+        numpy.array(["2026-01-01", "NaT"], dtype="M8[ns]"),
+        numpy.array([1, None, "a", [2]], dtype=object),
+        numpy.array([b"a", b"bc"]),
+        numpy.array(["a", "\ud800"]),
+        numpy.array([1 + 2j]),
+        numpy.array(7),
+        numpy.zeros((0, 3)),
+    ],
+)
+def test_a_numpy_array_comes_back_equal_and_no_value_of_it_is_left_out(array: Any) -> None:
+    content = canonical(array)
+    made = restore(content.form, content.body, content.twin)
+    assert (made.dtype, made.shape, type(made)) == (array.dtype, array.shape, type(array))
+    numpy.testing.assert_array_equal(made, array)
+    shown = json.loads(content.body.decode("utf-8", "surrogatepass"))
+    assert numpy.shape(numpy.array(shown, dtype=object))[:1] == array.shape[:1]
+
+
+def test_a_polars_series_comes_back_equal() -> None:
+    series = polars.Series("x", list(range(200)))
+    assert restored(series).equals(series)
+    assert len(json.loads(canonical(series).body)) == 200
+
+
+def test_what_is_kept_only_as_its_repr_says_so() -> None:
+    lazy = polars.DataFrame({"a": [1]}).lazy()
+    content = canonical(lazy)
+    assert b"only the repr is kept of" in content.body
+    assert type(restore(content.form, content.body, content.twin)).__name__ == "Opaque"
+
+
+def test_a_table_with_half_a_surrogate_pair_comes_back_equal() -> None:
+    texts = pandas.Series(["x", "\ud800y"], dtype=object)
+    frame = pandas.DataFrame({"a": texts, "b": [1, 2]})
+    frame.index = pandas.Index(texts, dtype=object)
+    made = restored(frame)
+    assert made["a"].tolist() == texts.tolist() == made.index.tolist()
+    assert (made.dtypes == frame.dtypes).all()
+
+
+def test_rows_with_half_a_surrogate_pair_become_a_table_or_say_why_not() -> None:
+    rows = [json.dumps({"a": "\ud800"}).encode()] * 2
+    assert made_frame("pandas", rows, ["a"], texts_only=False)["a"].tolist() == ["\ud800"] * 2
+    for kind in ("polars", "arrow"):
+        with pytest.raises(NotRestorable, match="surrogate"):
+            made_frame(kind, rows, ["a"], texts_only=False)
 
 
 def test_a_polars_table_comes_back_equal() -> None:

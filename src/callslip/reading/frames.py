@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from callslip.errors import SettingsError
+from callslip.errors import NotRestorable, SettingsError
 
 __all__ = ["made"]
 
@@ -18,6 +18,20 @@ def made(kind: str, texts: Sequence[bytes], fields: Sequence[str], *, texts_only
     rows = [json.loads(text.decode("utf-8", "surrogatepass")) for text in texts]
     rows = [row if isinstance(row, dict) else {"value": row} for row in rows]
     names = dict.fromkeys(name for row in rows for name in row) or dict.fromkeys(fields)
+    try:
+        return _made(kind, rows, names, texts_only)
+    except UnicodeEncodeError as error:
+        if kind == "pandas":
+            import pandas  # type: ignore[import-untyped,unused-ignore]
+
+            columns = {name: [row.get(name) for row in rows] for name in names}
+            return pandas.DataFrame(columns, dtype=object)
+        raise NotRestorable(
+            f"these records hold half of a surrogate pair, which {kind} cannot; pandas can"
+        ) from error
+
+
+def _made(kind: str, rows: Sequence[dict[str, Any]], names: Iterable[str], texts_only: bool) -> Any:
     if texts_only and kind in ("pandas", "polars", "arrow"):
         return _typed(kind, rows, list(names))
     columns = {name: [row.get(name) for row in rows] for name in names}

@@ -24,10 +24,11 @@ from callslip.errors import NotRestorable
 from callslip.handle import Kind, Source
 from callslip.stacks import exact
 from callslip.stacks.frames import FORMS, is_frame, restored, taken
-from callslip.stacks.kinds import is_stream, type_name
+from callslip.stacks.kinds import is_stream, take_apart, type_name
 from callslip.stacks.pieces import Pieces, join_items
 from callslip.stacks.plain import dump, dump_deep, is_plain
 from callslip.stacks.records import HEAD_BYTES
+from callslip.stacks.scalars import SCALARS
 from callslip.stacks.shown import shown
 from callslip.stacks.sniff import settle, sniff
 
@@ -102,6 +103,10 @@ def canonical(value: object) -> Content:
         except ValueError:
             pass  # an integer of more digits than Python writes: shown in hexadecimal, kept exactly
     view = shown(value)
+    if take_apart(value).tag == "opaque" and cls not in SCALARS:
+        # Whoever reads this is to know that there is no more of it than what a repr says.
+        only = {"only the repr is kept of": type_name(cls), "repr": view.tree}
+        return Content("python", "str", dump(only), exact.encode(value, view.types), view.types)
     body = dump(view.tree) if is_plain(view.tree) else dump_deep(view.tree)
     twin = exact.encode(value, view.types)
     return Content("python", "str", body, twin, view.types)

@@ -10,24 +10,26 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
-from datetime import datetime, timezone, tzinfo
 from math import isnan
 from typing import Any, Final
-from zoneinfo import ZoneInfo
 
 import msgspec
 
 from callslip.errors import NotRestorable
 from callslip.stacks import exact
-from callslip.stacks.plain import dump_deep, dump_line, is_plain
+from callslip.stacks.pandas_parts import apart, together
+from callslip.stacks.plain import dump, dump_deep, dump_line, is_plain
 from callslip.stacks.shown import shown, shown_key
 
 __all__ = ["FORMS", "is_frame", "restored", "taken"]
 
-FORMS: Final = ("pandas", "polars", "arrow")
+FORMS: Final = ("pandas", "polars", "arrow", "pandas series", "polars series", "numpy")
 _CLASSES: Final = {
     ("pandas", "DataFrame"): "pandas",
+    ("pandas", "Series"): "pandas series",
     ("polars", "DataFrame"): "polars",
+    ("polars", "Series"): "polars series",
+    ("numpy", "ndarray"): "numpy",
     ("pyarrow", "Table"): "arrow",
     ("pyarrow", "RecordBatch"): "arrow",
 }
@@ -35,7 +37,7 @@ _SCALARS: Final = frozenset({str, int, bool, type(None)})
 
 
 def is_frame(value: object) -> str:
-    """ "pandas", "polars" or "arrow" for a table of that library; "" for anything else."""
+    """The form of a table, series or array of these libraries; "" for anything else."""
     cls = type(value)
     return _CLASSES.get((cls.__module__.partition(".")[0], cls.__name__), "")
 
@@ -49,8 +51,19 @@ def taken(value: Any) -> tuple[str, bytes, bytes] | None:
     """
     form = is_frame(value)
     try:
+        if form == "numpy":
+            return form, *_numpy(value)
+        if form in ("pandas series", "polars series"):
+            name = value.name if value.name not in (None, "") else "value"
+            of_table = of_rows = taken(value.to_frame(name))
+            if form == "pandas series" and _tells(value.index):
+                # Of a series, the index is half of what it says.
+                of_rows = taken(value.rename_axis("index").to_frame(name))
+            if of_table is None or of_rows is None:
+                return None
+            return form, of_rows[1], _named(value.name, of_table[2])
         if form == "pandas":
-            names, columns, twin = _pandas(value)
+            names, columns, twin = apart(value)
         elif form == "polars":
             names, columns = value.columns, [series.to_list() for series in value.get_columns()]
             sink = io.BytesIO()
@@ -63,6 +76,62 @@ def taken(value: Any) -> tuple[str, bytes, bytes] | None:
     except Exception:  # noqa: BLE001 - a column of another library's making may refuse anything
         return None
     return form, _records(_unique(names), columns), twin
+
+
+def _tells(index: Any) -> bool:
+    return type(index).__name__ not in ("RangeIndex", "MultiIndex") and index.name is None
+
+
+def _named(name: Any, twin: bytes) -> bytes:
+    return msgspec.msgpack.encode([exact.encode(name), twin])
+
+
+def _numpy(array: Any) -> tuple[bytes, bytes]:
+    """An array as nested lists (rows where its dtype has fields), and its buffer."""
+    import numpy
+
+    kind = array.dtype.kind
+    if kind == "O":
+        parts = ["object", exact.encode(array.ravel().tolist())]
+    elif kind in "biufcMmUS":
+        parts = [array.dtype.str, numpy.ascontiguousarray(array).tobytes()]
+    else:
+        raise TypeError(f"an array of {array.dtype}")
+    values = numpy.datetime_as_string(array) if kind == "M" else array
+    tree = values.tolist()
+    if kind == "f" and not numpy.isfinite(array).all():
+        values = array.astype(float).astype(object)
+        values[~numpy.isfinite(array)] = None
+        tree = values.tolist()
+    elif kind not in "biufU":
+        tree = shown(tree).tree
+    body = dump(tree) if is_plain(tree) else dump_deep(tree)
+    return body, msgspec.msgpack.encode([list(array.shape), *parts])
+
+
+def _to_numpy(twin: bytes) -> Any:
+    import numpy
+
+    shape, dtype, data = msgspec.msgpack.decode(twin)
+    if dtype != "object":
+        return numpy.frombuffer(data, dtype=dtype).reshape(shape).copy()
+    items = exact.decode(data)
+    made = numpy.empty(len(items), dtype=object)
+    for at, item in enumerate(items):
+        made[at] = item
+    return made.reshape(shape)
+
+
+def _to_pandas_series(twin: bytes) -> Any:
+    name, table = msgspec.msgpack.decode(twin)
+    series = together(table).iloc[:, 0]
+    series.name = exact.decode(name)
+    return series
+
+
+def _to_polars_series(twin: bytes) -> Any:
+    name, table = msgspec.msgpack.decode(twin)
+    return _to_polars(table).to_series(0).rename(exact.decode(name))
 
 
 def _records(names: list[str], columns: list[list[Any]]) -> bytes:
@@ -99,6 +168,8 @@ def _shown(item: Any) -> Any:
         return None
     if hasattr(type(item), "isoformat"):
         return item.isoformat()
+    if type(item).__name__ in ("Period", "Interval"):
+        return str(item)
     tree = shown(item).tree
     return tree if is_plain(tree) else dump_deep(tree, lines=False).decode("utf-8", "replace")
 
@@ -125,121 +196,15 @@ def _arrow_bytes(table: Any) -> bytes:
     return (b"B" if batch else b"T") + bytes(sink.getvalue())
 
 
-# --- pandas ---------------------------------------------------------------------------------------
-
-
-def _pandas(frame: Any) -> tuple[list[Any], list[list[Any]], bytes]:
-    if type(frame.attrs) is not dict or frame.flags.allows_duplicate_labels is not True:
-        raise TypeError("a table with flags of its own")
-    columns = [frame.iloc[:, at] for at in range(frame.shape[1])]
-    parts = {
-        "columns": _index(frame.columns),
-        "index": _index(frame.index),
-        "data": [_array(column.array) for column in columns],
-        "attrs": exact.encode(frame.attrs) if frame.attrs else None,
-    }
-    names: list[Any] = list(frame.columns)
-    values = [_values(column) for column in columns]
-    levels = frame.index.names
-    for at in reversed(range(len(levels))):
-        if levels[at] is not None:
-            names.insert(0, levels[at])
-            values.insert(0, list(frame.index.get_level_values(at)))
-    return names, values, msgspec.msgpack.encode(parts)
-
-
-def _values(column: Any) -> list[Any]:
-    if column.dtype.kind in "Mm":
-        return [
-            None if gone else item.isoformat()
-            for item, gone in zip(column, column.isna(), strict=True)
-        ]
-    found: list[Any] = column.tolist()
-    return found
-
-
-def _index(index: Any) -> Any:
-    import pandas  # type: ignore[import-untyped,unused-ignore]
-
-    if isinstance(index, pandas.RangeIndex):
-        name = exact.encode(index.name)
-        return ["range", index.start, index.stop, index.step, name]
-    if isinstance(index, pandas.MultiIndex):
-        names = exact.encode(list(index.names))
-        levels = [_index(level) for level in index.levels]
-        return ["multi", levels, [list(map(int, codes)) for codes in index.codes], names]
-    freq = getattr(index, "freqstr", None)
-    return ["flat", _array(index.array), exact.encode(index.name), freq]
-
-
-def _array(array: Any) -> Any:
-    """One column or index: the name of its making, and its parts."""
-    import numpy
-    import pandas
-
-    dtype = array.dtype
-    if isinstance(dtype, pandas.CategoricalDtype):
-        codes = numpy.asarray(array.codes).tobytes()
-        return [
-            "categorical",
-            codes,
-            array.codes.dtype.str,
-            _index(dtype.categories),
-            dtype.ordered,
-        ]
-    if isinstance(dtype, pandas.DatetimeTZDtype):
-        data = numpy.asarray(array.asi8).tobytes()
-        # A zone is kept as that of some moment in it.
-        return [
-            "zoned",
-            data,
-            dtype.unit,
-            exact.encode(datetime(2026, 1, 1, tzinfo=_zone(dtype.tz))),
-        ]
-    if isinstance(dtype, pandas.StringDtype):
-        missing = "nan" if dtype.na_value is not pandas.NA else "na"
-        texts = [item if isinstance(item, str) else None for item in array]
-        return ["string", exact.encode(texts), dtype.storage, missing]
-    if isinstance(dtype, numpy.dtype) or type(array).__name__ == "NumpyExtensionArray":
-        values = numpy.ascontiguousarray(numpy.asarray(array))
-        dtype = values.dtype
-        if dtype.kind in "biufcMm":
-            return ["numpy", values.tobytes(), dtype.str]
-        if dtype.kind == "O":
-            items = [_python(item) for item in values.tolist()]
-            return ["object", exact.encode(items)]
-    if type(array).__name__ in ("IntegerArray", "FloatingArray", "BooleanArray"):
-        data, mask = array._data, array._mask
-        return ["masked", data.tobytes(), data.dtype.str, mask.tobytes(), str(dtype)]
-    raise TypeError(f"a column of {dtype}")
-
-
-def _zone(zone: Any) -> tzinfo:
-    if type(zone) in (ZoneInfo, timezone):
-        found: tzinfo = zone
-        return found
-    raise TypeError(f"a time zone of {type(zone)}")
-
-
-_MISSING: Final = {"NaTType": "NaT", "NAType": "NA"}
-
-
-def _python(item: Any) -> Any:
-    """An item of an object column; pandas' own marks of nothing are named."""
-    name = _MISSING.get(type(item).__name__)
-    if name is not None:
-        return {"$pandas": name}
-    if type(item) is dict and "$pandas" in item:
-        raise TypeError("a key of ours in another's data")
-    return item
-
-
 def restored(form: str, twin: bytes) -> Any:
     """The table again. Raises NotRestorable where its library is not installed."""
     makers: dict[str, Callable[[bytes], Any]] = {
-        "pandas": _to_pandas,
+        "pandas": together,
         "polars": _to_polars,
         "arrow": _to_arrow,
+        "pandas series": _to_pandas_series,
+        "polars series": _to_polars_series,
+        "numpy": _to_numpy,
     }
     try:
         return makers[form](twin)
@@ -261,65 +226,3 @@ def _to_arrow(twin: bytes) -> Any:
         return table
     batches = table.to_batches()
     return batches[0] if batches else pyarrow.RecordBatch.from_pylist([], schema=table.schema)
-
-
-def _to_pandas(twin: bytes) -> Any:
-    import pandas
-
-    parts = msgspec.msgpack.decode(twin)
-    index = _to_index(parts["index"])
-    data = {
-        at: pandas.Series(_to_array(part), index=index) for at, part in enumerate(parts["data"])
-    }
-    frame = pandas.DataFrame(data, index=index)
-    frame.columns = _to_index(parts["columns"])
-    if parts["attrs"] is not None:
-        frame.attrs = exact.decode(parts["attrs"])
-    return frame
-
-
-def _to_index(parts: Any) -> Any:
-    import pandas
-
-    if parts[0] == "range":
-        return pandas.RangeIndex(*parts[1:4], name=exact.decode(parts[4]))
-    if parts[0] == "multi":
-        levels = [_to_index(level) for level in parts[1]]
-        return pandas.MultiIndex(levels=levels, codes=parts[2], names=exact.decode(parts[3]))
-    index = pandas.Index(_to_array(parts[1]), name=exact.decode(parts[2]))
-    if parts[3] is not None:
-        index.freq = parts[3]
-    return index
-
-
-def _to_array(parts: Any) -> Any:
-    import numpy
-    import pandas
-
-    kind = parts[0]
-    if kind == "numpy":
-        return numpy.frombuffer(parts[1], dtype=parts[2]).copy()
-    if kind == "object":
-        marks = {"NaT": pandas.NaT, "NA": pandas.NA}
-        found = numpy.empty(len(items := exact.decode(parts[1])), dtype=object)
-        for at, item in enumerate(items):
-            marked = type(item) is dict and item.keys() == {"$pandas"}
-            found[at] = marks[item["$pandas"]] if marked else item
-        return found
-    if kind == "string":
-        missing = numpy.nan if parts[3] == "nan" else pandas.NA
-        dtype = pandas.StringDtype(parts[2], na_value=missing)
-        return pandas.array(exact.decode(parts[1]), dtype=dtype)
-    if kind == "categorical":
-        codes = numpy.frombuffer(parts[1], dtype=parts[2])
-        return pandas.Categorical.from_codes(codes, _to_index(parts[3]), ordered=parts[4])
-    if kind == "zoned":
-        values = numpy.frombuffer(parts[1], dtype="i8").view(f"M8[{parts[2]}]")
-        return (
-            pandas.DatetimeIndex(values, tz="UTC").tz_convert(exact.decode(parts[3]).tzinfo).array
-        )
-    data = numpy.frombuffer(parts[1], dtype=parts[2]).copy()
-    mask = numpy.frombuffer(parts[3], dtype=bool).copy()
-    made = pandas.array(data, dtype=parts[4])
-    made[mask] = pandas.NA
-    return made
