@@ -135,12 +135,13 @@ def test_an_outcome_becomes_a_handle_without_passing_the_window(store: ResultSto
     }
     assert session.query(kept.id, "id > 199990", limit=0).total == 5
     assert session.query(id, "odd", save_as="the odd ones").id == kept.id, "the same asked again"
-    least = session.query(id, "odd", "id", "id desc", limit=2, after=1, save_as="some")
-    assert session.load(least.id) == [{"id": 199_997}, {"id": 199_995}]
+    least = session.query(id, "odd and id > 199994", "id", "id desc", limit=2, save_as="some")
+    kept_ids = [{"id": 199_999}, {"id": 199_997}, {"id": 199_995}]
+    assert session.load(least.id) == kept_ids, "a limit is of what is shown"
     both = session.sql(
         f"select a.id from {kept.id} a join {least.id} b on a.id = b.id", save_as="c"
     )
-    assert session.load(both.id) == [{"id": 199_995}, {"id": 199_997}]
+    assert session.load(both.id) == kept_ids[::-1]
 
 
 def test_what_is_kept_keeps_its_exact_text_and_a_csv_its_types(session: Session) -> None:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, overload
 from callslip import limits, offloading
 from callslip.errors import QueryError
 from callslip.handle import Handle, Rows, Scope, Source
-from callslip.reading.page import whole
 from callslip.reading.records import Records, open_records
 from callslip.stacks.ops import Flow
 from callslip.window.inert import plain
@@ -102,7 +101,8 @@ class Queried:
         group_by   fields: one record comes out for each group, the largest first
         path       another list in a document: `executions`, `data.items`
         save_as    the whole outcome becomes a result of that name, and its handle is the answer:
-                   however many rows, none of them passes a window
+                   however many rows, none of them passes a window; `limit` and `after` say
+                   what is shown, so they do not cut what is kept
 
         `rows.total` counts all that match; `limit` of them (8 by default, 0 to only count) are
         shown after skipping `after`. A whole record keeps its exact text. Raises `QueryError`, which
@@ -181,9 +181,8 @@ class Queried:
         groups = yield from export(source, self.store.tables, *asked)
         names = ("where", "fields", "order_by", "group_by", "path")
         said: dict[str, Any] = {"of": row.id, **dict(zip(names, (*asked, path), strict=True))}
-        said |= {"limit": limit, "after": after}
         table = source.texts and not group_by
-        return (yield from self._saved(groups, save_as, said, limit, after, table))
+        return (yield from self._saved(groups, save_as, said, table))
 
     @overload
     def sql(
@@ -232,8 +231,7 @@ class Queried:
         if not save_as:
             return (yield from select(asked, sources, self.store.tables, sql, limit, after))
         groups = yield from export_select(asked, sources, self.store.tables)
-        said = {"sql": sql, "limit": limit, "after": after}
-        return (yield from self._saved(groups, save_as, said, limit, after, table=False))
+        return (yield from self._saved(groups, save_as, {"sql": sql}, table=False))
 
     def _source(self, id: str, path: str) -> Flow[tuple[Result, Records]]:
         row, reader = yield from self._open(id)
@@ -253,23 +251,18 @@ class Queried:
         groups: _Groups,
         name: str,
         said: Mapping[str, Any],
-        limit: int | None,
-        after: int,
         table: bool,
     ) -> Flow[Handle]:
         """The outcome as a result of its own, written as it is read."""
-        skip, most = whole(after, 0, 0), whole(limit, 0, 0) or None
         first: list[bytes] = []
         for flow in groups:
             first = yield from flow
-            if skip < len(first):
+            if first:
                 break
-            skip -= len(first)
-            first = []
         if not first:
             raise QueryError("Nothing comes out of this query, so nothing was saved.")
         rest = (self.store.run_flow(flow) for flow in groups)
-        lines = _cut(chain([first[skip:]], rest), most)
+        lines = chain([first], rest)
         name = name.strip()[: limits.TOOL_NAME_CHARS] or "query"
         args = {key: value for key, value in said.items() if value}
         call = self._call(name, args, None, "")
@@ -292,17 +285,6 @@ def _lists(body: bytes, id: str) -> str:
     others = "".join(f", {path} ({many:,})" for path, many in rest)
     call = f'query_result("{id}", where, path="{first}")'
     return f"This is a document; its lists are asked by path: {call} of {count:,} records{others}."
-
-
-def _cut(groups: Iterator[list[bytes]], most: int | None) -> Iterator[list[bytes]]:
-    for group in groups:
-        if most is None:
-            yield group
-            continue
-        yield group[:most]
-        most -= len(group)
-        if most <= 0:
-            return
 
 
 class _Kept:
