@@ -82,11 +82,17 @@ def _put(
 
 
 def offload(
-    store: ResultStore, scope: Scope, value: object, call: Call, preview: PreviewOf | None
+    store: ResultStore,
+    scope: Scope,
+    value: object,
+    call: Call,
+    preview: PreviewOf | None,
+    seen: Callable[[str], bool] | None = None,
 ) -> Flow[object]:
     """The value itself, or the envelope that stands in for it. Never raises for the store's sake.
 
-    What the value's own iterator raises, the caller gets.
+    What the value's own iterator raises, the caller gets. `seen` says whether an earlier handle is
+    still in front of the model: content that is not is shown again, and not named as shown.
     """
     given = _given(store, value, call.tool)
     if given.stays:
@@ -121,6 +127,8 @@ def offload(
     if inserted is None:
         return given.value
     row = inserted.result
+    if row.same_as and seen is not None and not seen(row.same_as):
+        row = replace(row, same_as="")
     if not inserted.created and not call.named and not row.same_as:
         text = rendering.same(row, row.id, store.settings)
     else:

@@ -623,3 +623,62 @@ def test_the_framework_is_loaded_by_the_adapter_alone() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_repeat_is_one_line_only_while_the_first_is_in_front_of_the_model() -> None:
+    big = "row of the table\n" * 3_000
+
+    @tool
+    def fetch() -> str:
+        """Much."""
+        return big
+
+    store = memory()
+    agent = create_agent(
+        scripted(calls(("fetch", "1", {})), calls(("fetch", "2", {})), "done"),
+        [fetch],
+        middleware=[Offload(store)],
+    )
+    found = agent.invoke({"messages": [HumanMessage("go")]}, {"configurable": {"thread_id": "t"}})
+    first, second = (m.text for m in found["messages"] if isinstance(m, ToolMessage))
+    assert "same_as" not in first
+    assert "same_as" in second
+
+    # The same again in a thread whose messages were taken away: shown, not named as shown.
+    other = create_agent(
+        scripted(calls(("fetch", "3", {})), "done"), [fetch], middleware=[Offload(store)]
+    )
+    found = other.invoke({"messages": [HumanMessage("go")]}, {"configurable": {"thread_id": "t"}})
+    (third,) = (m.text for m in found["messages"] if isinstance(m, ToolMessage))
+    assert "same_as" not in third
+    assert "row of the table" in third
+
+
+def test_equal_results_of_one_turn_are_shown_alike_whatever_their_order() -> None:
+    @tool
+    def fetch() -> str:
+        """Much."""
+        return "row of the table\n" * 3_000
+
+    for _ in range(4):
+        agent = create_agent(
+            scripted(calls(*(("fetch", str(n), {}) for n in range(5))), "done"),
+            [fetch],
+            middleware=[Offload(memory())],
+        )
+        found = agent.invoke(
+            {"messages": [HumanMessage("go")]}, {"configurable": {"thread_id": "t"}}
+        )
+        seen = [m.text for m in found["messages"] if isinstance(m, ToolMessage)]
+        assert ["same_as" in text for text in seen] == [False] * 5
+
+
+def test_a_tool_that_takes_a_readers_name_is_a_set_up_error() -> None:
+    @tool
+    def read_result(result_id: str) -> str:
+        """Mine."""
+        return "mine"
+
+    agent = create_agent(scripted("done"), [read_result], middleware=[Offload(memory())])
+    with pytest.raises(SettingsError, match="read_result"):
+        agent.invoke({"messages": [HumanMessage("go")]}, {"configurable": {"thread_id": "t"}})

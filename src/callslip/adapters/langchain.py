@@ -4,8 +4,7 @@
 
     agent = create_agent(model, tools, middleware=[Offload(ResultStore())])
 
-Give it last in `middleware`: then it gets a tool's result before any other layer can cut it, and a
-summary after it is made. See docs/langchain.md.
+Give it last in `middleware`: then no other layer cuts a result before it. See docs/langchain.md.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from callslip.adapters.langchain_desk import Desk
 from callslip.adapters.langchain_exempt import exempt
 from callslip.adapters.langchain_node import OffloadToolNode
 from callslip.adapters.langchain_results import arrived
-from callslip.adapters.langchain_scope import ScopeOf, located, messages_of, scope_of
+from callslip.adapters.langchain_scope import ScopeOf, in_view, located, messages_of, scope_of
 from callslip.adapters.langchain_sweep import summarised, swept
 from callslip.adapters.langchain_tools import ReadBack, read_backs, told
 from callslip.errors import SettingsError
@@ -41,14 +40,13 @@ __all__ = ["Offload", "ReadBack", "exempt", "offload_tool_node", "scope_of"]
 
 class Offload(AgentMiddleware[Any, Any, Any]):
     """Middleware for `create_agent`: what is too long for the window is stored as it arrives.
-
     scope           whose results a run's are, from its config: by default `scope_of`, which takes
                     `thread_id` as the session, `user_id` and `tenant_id` where given
     shared          a sub-agent or sub-graph reads what the graph above stored, and the other way
                     round; without it, it has a session of its own
     turn_chars      what the results of one turn may take together, the largest are offloaded
                     first; None for no such budget
-    hard_cap_chars  no text of a tool's result is longer, whatever the policy says
+    hard_cap_chars  no text of a tool's result is longer, whatever the policy
     media_chars     pictures and files whose base64 is longer are stored too; None keeps them all
     read_back       bind the read-back tools; without any, a result is cut to an excerpt, no handle
     """
@@ -78,6 +76,8 @@ class Offload(AgentMiddleware[Any, Any, Any]):
         self.read_back_tools = read_backs(store, self.scope)
         self.tools = self.read_back_tools if read_back else []
 
+    in_view = staticmethod(in_view)
+
     def scope(self, config: RunnableConfig, state: object = (), *, parent: bool = False) -> Scope:
         """Whose results those of this run are, at this place of the graph. For `store.session`."""
         return located(self._scope_of(config), config, state, shared=self._shared, parent=parent)
@@ -86,7 +86,7 @@ class Offload(AgentMiddleware[Any, Any, Any]):
         """Where the results of this run go; for the nodes that share these settings."""
         own, above = self.scope(config, state), self.scope(config, state, parent=True)
         caps = self._hard_cap, self._media_chars
-        return Desk(self.store, own, above, reader, *caps, **call)
+        return Desk(self.store, own, above, reader, *caps, seen=self.in_view(state), **call)
 
     def _arrived(self, request: ToolCallRequest, result: Any) -> Flow[Any] | None:
         if isinstance(request.tool, ReadBack) or getattr(request.tool, "return_direct", False):

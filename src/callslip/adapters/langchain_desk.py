@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +40,8 @@ class Desk:
     """Offload whatever its size: the turn is over its budget."""
     exempt: bool = False
     """A result of a read-back tool: nothing of it goes, but for the hard cap."""
+    seen: Callable[[str], bool] | None = None
+    """Whether an earlier handle is among the messages that the model will see."""
 
     def stays(self, value: object) -> bool:
         """Whether the value may stay in the window as it is."""
@@ -71,7 +74,7 @@ def shown(desk: Desk, value: object, status: str = "") -> Flow[object]:
     call = desk.call(status)
     if not desk.reader:
         return (yield from _excerpt(desk, value, call))
-    found = yield from offloading.offload(desk.store, desk.scope, value, call, None)
+    found = yield from offloading.offload(desk.store, desk.scope, value, call, None, desk.seen)
     return bounded(str(found), desk.hard_cap) if isinstance(found, str) else found
 
 

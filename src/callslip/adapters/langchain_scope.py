@@ -80,3 +80,17 @@ def first_id(messages: Sequence[Any]) -> str:
 
 def _word(value: object) -> str:
     return "" if value is None else str(value)
+
+
+def in_view(state: object) -> Callable[[str], bool]:
+    """Whether the envelope of a handle is among the messages of a state.
+
+    Not whether it was ever shown: a summary, an edit of the context or another branch may have
+    taken it away. Results of one turn do not see each other, so that their order decides nothing.
+    """
+
+    def seen(id: str) -> bool:
+        mark = f'<result id="{id}"'
+        return any(mark in message.text for message in messages_of(state))
+
+    return seen

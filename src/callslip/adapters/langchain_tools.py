@@ -13,9 +13,11 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import StructuredTool
 from langgraph.prebuilt import ToolRuntime
 
+from callslip.errors import SettingsError
 from callslip.handle import Scope
 from callslip.store import ResultStore
 from callslip.tools import SYSTEM_LINE, Tool
+from callslip.window.envelope import Vocabulary
 
 _CONVERSATIONS = 256
 
@@ -82,8 +84,14 @@ def read_backs(
     return [bound(tool) for tool in store.session("-").tools()]
 
 
-NAMES = frozenset(tool.name for tool in ResultStore().session("-").tools())
-"""Every name that a read-back tool of ours has."""
+VOCABULARIES: tuple[Vocabulary, ...] = ("results", "files")
+NAMES = frozenset(
+    tool.name
+    for words in VOCABULARIES
+    for tool in ResultStore().session("-").tools(words)
+    if tool.name != "list_files"  # others have one too, and ours is short
+)
+"""Every name that a read-back tool of ours has, in either vocabulary."""
 
 OWN = "callslip_own"
 """In a tool message's `additional_kwargs`: a tool of ours answered it. Never sent to a model.
@@ -102,7 +110,15 @@ def told(request: ModelRequest[Any]) -> ModelRequest[Any]:
     Only where a read-back tool is bound, and once, whoever else adds it.
     """
     given = request.system_message
-    bound = any(isinstance(tool, ReadBack) for tool in request.tools)
+    bound = False
+    for tool in request.tools:
+        name = getattr(tool, "name", "")
+        if isinstance(tool, ReadBack):
+            bound = True
+        elif name in NAMES:
+            raise SettingsError(
+                f"a tool of yours is named {name!r}, as one that reads stored results: rename it"
+            )
     if not bound or (given is not None and SYSTEM_LINE in given.text):
         return request
     if given is None:

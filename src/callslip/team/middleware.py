@@ -83,6 +83,11 @@ class TeamOffload(Offload):
     def __init__(self, store: ResultStore) -> None:
         super().__init__(store, scope=scope_of)
 
+    @staticmethod
+    def in_view(state: object) -> Callable[[str], bool]:
+        # The history is not in the state: `_seen` decides, once the store has answered.
+        return lambda id: True
+
     def _arrived(self, request: ToolCallRequest, result: Any) -> Flow[Any] | None:
         flow = super()._arrived(request, result)
         return None if flow is None else self._seen(request, flow)

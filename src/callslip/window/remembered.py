@@ -32,7 +32,7 @@ class Note:
 def facts(notes: Sequence[Note], now: float, *, of: int, about: str = "", more: str = "") -> str:
     """A reply that shows facts, `limits.RECALL_CHARS` at the most; `of` is how many there are in
     all, `more` the call that goes on."""
-    opening = f'<facts shown="{{}}" of="{of}"' + (f' query="{attr(about, 120)}"' if about else "")
+    asked = f' query="{attr(about, 120)}"' if about else ""
     each = max((RECALL_CHARS - _FRAME_CHARS) // max(len(notes), 1), 0)
     room = RECALL_CHARS - _FRAME_CHARS
     told: list[str] = []
@@ -47,7 +47,8 @@ def facts(notes: Sequence[Note], now: float, *, of: int, about: str = "", more: 
         told.append(line)
     left = len(notes) - len(told)
     tail = [f"{left} more did not fit: ask for fewer, or in other words."] if left else []
-    lines = [opening.format(len(told)) + ">", *told, "</facts>", _NOTE, *tail]
+    opening = f'<facts shown="{len(told)}" of="{of}"{asked}>'
+    lines = [opening, *told, "</facts>", _NOTE, *tail]
     return "\n".join([*lines, more] if more else lines)
 
 
