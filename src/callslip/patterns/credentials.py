@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections import Counter
 
 __all__ = ["refuse_credentials"]
@@ -15,7 +16,7 @@ __all__ = ["refuse_credentials"]
 _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("a private key", re.compile(r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY")),
     ("an AWS key", re.compile(r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}\b")),
-    ("a GitHub token", re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{40,})")),
+    ("a GitHub token", re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{16,})")),
     ("a GitLab token", re.compile(r"\bglpat-[\w-]{18,}")),
     ("a Slack token", re.compile(r"\bxox[abeoprs]-[\w-]{10,}|hooks\.slack\.com/services/\S{20,}")),
     ("a Google key", re.compile(r"\bAIza[\w-]{35}|\bya29\.[\w-]{20,}")),
@@ -29,13 +30,22 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
         re.compile(r"\b(?:bearer|basic)\s+(?=\S*\d)[\w+/.~-]{16,}=*", re.IGNORECASE),
     ),
 )
+# Fillers and joiners that are drawn as nothing, though Unicode does not class them as formats.
+_UNSEEN = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0" + "".join(map(chr, range(0xFE00, 0xFE10)))
+)
 _NAMED = re.compile(
     r"(?P<name>pass(?:word|wd|code|phrase)|passwort|mot de passe|contraseña|senha|密码|口令|パスワード"
     r"|secret(?:[_ -]?key)?|client[_ -]?secret|api[_ -]?key|access[_ -]?(?:key|token)"
-    r"|auth[_ -]?token|private[_ -]?key|\bpin|\btoken)"
+    r"|auth[_ -]?token|private[_ -]?key|\bpin|\btoken"
+    r"|(?P<short>(?<![a-z0-9])pwd|(?<=[a-z0-9]_)pass))"
     r"[\"']?\s*(?P<link>[:=＝：]+|\bis\b|\blautet\b|\bist\b|是|は)"
     r"\s*[\"'`]?(?P<value>[^\s\"'`,;]{4,})(?P<end>\s*(?:[\"'`,;]|$))?",
     re.IGNORECASE | re.MULTILINE,
+)
+# `passwd hunter2!`: nothing between, so only what no word looks like.
+_BARE = re.compile(
+    r"(?<![\w/])(?P<name>passwd|pwd)\s+[\"'`]?(?P<value>[^\s\"'`,;]{4,})", re.IGNORECASE
 )
 # What people say about a password without saying it.
 _TALK = re.compile(
@@ -50,15 +60,41 @@ _TALK = re.compile(
 def refuse_credentials(text: str) -> str:
     """The text as it is. Raises `ValueError`, with what it looks like, for one that holds an obvious
     credential."""
+    _refuse(text)
+    # Both, since such a character may also stand between a word and a key.
+    if not text.isascii() and (seen := _unseen(text)) != text:
+        _refuse(seen)
+    return text
+
+
+def _refuse(seen: str) -> None:
     for what, pattern in _KINDS:
-        if pattern.search(text):
+        if pattern.search(seen):
             raise ValueError(what)
-    for found in _NAMED.finditer(text):
+    for found in _BARE.finditer(seen):
+        value = found["value"].rstrip(".:!?)")
+        if not _TALK.match(value) and _letters_and_digits(value):
+            raise ValueError(f"a credential ({found['name'].lower()})")
+    for found in _NAMED.finditer(seen):
         value = found["value"].rstrip(".:!?)")
         told = found["link"].strip(":=＝：") == "" and found["end"] is not None
+        if found["short"]:  # a first_pass has a word, a number or a date; PWD=/srv is a folder
+            if value[:1] in "/~." or not any(char.isalpha() for char in value):
+                continue
+            told = False
         if not _TALK.match(value) and (told or _unlike_a_word(value)):
             raise ValueError(f"a credential ({' '.join(found['name'].lower().split())})")
-    return text
+
+
+def _unseen(text: str) -> str:
+    """A text without the characters that nobody sees, which would hide a word from a pattern."""
+    return "".join(
+        char for char in text if unicodedata.category(char) != "Cf" and char not in _UNSEEN
+    )
+
+
+def _letters_and_digits(value: str) -> bool:
+    return any(char.isdigit() for char in value) and any(char.isalpha() for char in value)
 
 
 def _unlike_a_word(value: str) -> bool:
