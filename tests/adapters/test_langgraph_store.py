@@ -19,7 +19,7 @@ from langgraph.store.base import (
 )
 from langgraph.store.memory import InMemoryStore
 
-from callslip import ResultStore
+from callslip import ResultStore, SettingsError
 from callslip.adapters.langgraph_store import FactStore
 from callslip.errors import FactRefused
 from callslip.patterns.memory import Memory
@@ -123,6 +123,30 @@ def test_of_two_writes_to_one_item_in_a_batch_the_last_holds(either: BaseStore) 
         2,
         9,
     ]
+
+
+@pytest.mark.parametrize(
+    ("bad", "error"),
+    [
+        (PutOp(("a",), "bad", {"text": "password: hunter2"}), FactRefused),
+        (PutOp(("a",), "bad", {"text": {1, 2}}), SettingsError),
+        (PutOp(("a",), "bad", {"text": "x" * 1_100_000}), SettingsError),
+        (PutOp(("a", "b.c"), "bad", {"n": 1}), InvalidNamespaceError),
+        (PutOp(("a",), "bad", {"n": 1}, ttl="soon"), TypeError),  # type: ignore[arg-type]
+        (SearchOp(("a",), filter={"n": {"$near": 1}}), SettingsError),
+    ],
+)
+def test_a_batch_with_one_operation_that_is_refused_writes_nothing(
+    store: FactStore, bad: Any, error: type[Exception]
+) -> None:
+    store.put(("a",), "old", {"n": 0})
+    ops = [PutOp(("a",), "new", {"n": 1}), PutOp(("a",), "old", None), PutOp(("z",), "k", {}), bad]
+    for order in (ops, ops[::-1]):
+        with pytest.raises(error):
+            store.batch(order)
+        with pytest.raises(error):
+            asyncio.run(store.abatch(order))
+        assert [(item.key, item.value) for item in store.search(())] == [("old", {"n": 0})]
 
 
 def test_an_empty_batch_is_one(either: BaseStore) -> None:

@@ -42,8 +42,8 @@ from callslip.patterns.credentials import refuse_credentials
 from callslip.patterns.embedding import Embedding
 from callslip.patterns.items import Items
 from callslip.patterns.memory import Keeps
-from callslip.patterns.remembering import Screen, Shelf
-from callslip.stacks.memoryops import Fact
+from callslip.patterns.remembering import Screen, Shelf, checked
+from callslip.stacks.memoryops import Fact, Told
 from callslip.stacks.ops import Flow
 
 __all__ = ["FactStore"]
@@ -59,7 +59,8 @@ class FactStore(BaseStore):
     screen   what may be put, as for `Memory`; raises `FactRefused`
 
     As in LangGraph's own stores, the reads of a batch see what was there before its writes. Without
-    a query, items come the last written first. With one, only what answers it.
+    a query, items come the last written first. With one, only what answers it. A batch of which one
+    operation is refused writes nothing.
     """
 
     supports_ttl = True
@@ -92,20 +93,30 @@ class FactStore(BaseStore):
 
     def _batch(self, asked: list[Op]) -> Flow[list[Result]]:
         results: list[Result] = [None] * len(asked)
-        puts: dict[tuple[tuple[str, ...], str], PutOp] = {}
-        for at, op in enumerate(asked):
+        # All is checked before anything is written: a batch that raises has done nothing.
+        writes: dict[tuple[tuple[str, ...], str], Told | None] = {}
+        for op in asked:
             validate_op_namespace(op)
             if isinstance(op, PutOp):
-                puts[op.namespace, str(op.key)] = op  # of several for one item the last holds
-            else:
+                # Of several for one item the last holds.
+                writes[op.namespace, str(op.key)] = self._told(op)
+            elif isinstance(op, SearchOp):
+                checked(op.filter)
+        for at, op in enumerate(asked):
+            if not isinstance(op, PutOp):
                 results[at] = yield from self._read(op)
-        for (namespace, key), put in puts.items():
-            if put.value is None:
+        for (namespace, key), told in writes.items():
+            if told is None:
                 yield from self._items.delete(namespace, key)
             else:
-                ttl = None if put.ttl is None else put.ttl * 60
-                yield from self._items.put(namespace, key, put.value, put.index, ttl)
+                yield from self._items.put(namespace, key, told)
         return results
+
+    def _told(self, op: PutOp) -> Told | None:
+        if op.value is None:
+            return None
+        ttl = None if op.ttl is None else op.ttl * 60
+        return self._items.told(str(op.key), op.value, op.index, ttl)
 
     def _read(self, op: GetOp | SearchOp | ListNamespacesOp) -> Flow[Result]:
         if isinstance(op, GetOp):

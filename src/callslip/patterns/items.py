@@ -86,21 +86,26 @@ class Items:
         if names:
             yield from do(RefreshFacts(names, self.shelf.now()))
 
-    def put(
+    def told(
         self,
-        namespace: Namespace,
         key: str,
         value: Mapping[str, Any],
         fields: Sequence[str] | bool | None,
         ttl: float | None,
-    ) -> Flow[None]:
-        """Put an item, in place of what is under its key. `fields` says what of it is searched:
-        None as the store does, False nothing. `ttl` is in seconds, and counts from each read."""
-        shelf, space = self.shelf, (*self.shelf.namespace, *namespace)
-        before = yield from self.find(namespace, key)
+    ) -> Told:
+        """An item as `put` takes it; raises for what may not be put, and writes nothing. `fields`
+        says what of it is searched: None as the store does, False nothing. `ttl` is in seconds,
+        and counts from each read."""
+        shelf = self.shelf
         told = self._told(remembering.plain(shelf, value, _VALUE_CHARS), key, fields)
         if ttl is not None:
             told = replace(told, expires_at=shelf.now() + ttl, ttl=ttl)
+        return told
+
+    def put(self, namespace: Namespace, key: str, told: Told) -> Flow[None]:
+        """Put an item, in place of what is under its key."""
+        shelf, space = self.shelf, (*self.shelf.namespace, *namespace)
+        before = yield from self.find(namespace, key)
         if before is not None and before.key is None:
             yield from do(ForgetFacts(space, id=before.id))
         ids = remembering.ids_of(space, told.key, told.same)
