@@ -65,6 +65,12 @@ SHOWN = {
         "list of 2,000, the last {'order': 2000,",
         "1 result went with it",
     ],
+    "offload_in_create_agent.py": [
+        '<result id="res_',
+        "> line 12345: order 12345  ana  265 EUR",
+        "Order 12345 was 265 EUR.",
+        "the tool returned 762,293 characters; the window held 1,",
+    ],
     "agent_loop.py": [
         "--> service_log(service='shop')",
         '<hits total="1"',
