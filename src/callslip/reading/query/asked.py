@@ -76,7 +76,10 @@ class Asked:
             tree = _of_mapping(mapping)
         elif isinstance(where, str) and where.strip():
             said = " ".join(where.split())
-            tree = guard.parse_expression(where)
+            try:
+                tree = guard.parse_expression(where)
+            except QueryError as error:
+                raise guard.keyword_field(where, known) or error from error
         elif where not in (None, "") and not isinstance(where, str):
             raise QueryError(
                 "`where` takes a condition such as field = 'text', or field and value."
@@ -189,14 +192,20 @@ def planned(asked: Asked, source: Source, table: Table) -> Flow[Plan]:
     plain = _plain(asked, names)
     chosen = asked.fields if plain is None else ()
     trees = [tree for tree in (asked.where, *chosen, *asked.group_by) if tree is not None]
-    yield from names.resolve(trees)
+    try:
+        yield from names.resolve(trees)
+    except QueryError as error:
+        raise guard.keyword_field(asked.said, source.fields, asked.where) or error from error
     yield from names.resolve(list(asked.order_by), outputs)
     if trees or asked.order_by:
         yield from table.ensure(source, [])
     compiler = Compiler(names)
     plan = Plan(names, compiler)
     if asked.where is not None:
-        plan.condition = compiler.condition(asked.where)
+        try:
+            plan.condition = compiler.condition(asked.where)
+        except QueryError as error:
+            raise guard.keyword_field(asked.said, source.fields, asked.where) or error from error
     if asked.group_by or any(over_many(node) for node in asked.fields):
         _grouped(plan, asked)
     elif plain is not None:

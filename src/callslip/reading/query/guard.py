@@ -8,7 +8,9 @@ know is refused. So the list of what is allowed is the code that writes it.
 from __future__ import annotations
 
 import json
+import logging
 import re
+import threading
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,6 +24,7 @@ __all__ = [
     "check_size",
     "field_node",
     "given_list",
+    "keyword_field",
     "mapping_of",
     "parse_expression",
     "parse_list",
@@ -41,12 +44,55 @@ _LEADING = re.compile(r"\s*(?:where|having)\b", re.IGNORECASE)
 _CLAUSE = re.compile(r"\b(order\s+by|group\s+by|limit|offset)\b", re.IGNORECASE)
 
 
+_SQL = (
+    "all and any as asc between by case cast create cross current_date current_time "
+    "current_timestamp default delete desc distinct drop else end except exists false fetch filter "
+    "for from full group having ilike in inner insert intersect interval into is join lateral left "
+    "like limit map natural not null offset on or order outer over partition pivot qualify right "
+    "rows row select set show similar some struct table then to true union unique unnest update "
+    "use using values when where window with"
+)
+_WORDS = frozenset(_SQL.split())
+"""Words that mean something else to SQL than a field of that name."""
+
+
+class _Quiet(logging.Filter):
+    """Keeps the parser's own remarks off the terminal: what it does not take is refused here."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.here = threading.local()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not getattr(self.here, "parsing", False)
+
+
+_quiet = _Quiet()
+
+
 def _sqlglot() -> Any:
     try:
         import sqlglot
     except ImportError as error:
         raise QueryError("Queries need the package sqlglot: pip install sqlglot.") from error
+    logging.getLogger("sqlglot").addFilter(_quiet)
     return sqlglot
+
+
+def keyword_field(text: str, known: Collection[str], tree: Any = None) -> QueryError | None:
+    """Where a condition names a field bare that is a word of SQL: how to write it.
+
+    A word that `tree` has as a field was understood, and is not what is wrong.
+    """
+    nodes = () if tree is None else tree.find_all(_sqlglot().exp.Identifier)
+    taken = {str(node.name).lower() for node in nodes}
+    bare = re.findall(r"[^\W\d]\w*", _STRINGS.sub("''", text))
+    fields = {name.lower(): name for name in known if name.lower() in _WORDS}
+    for word in bare:
+        name = word if word in known and word.lower() in fields else fields.get(word.lower())
+        if name is not None and name.lower() not in taken:
+            return QueryError(f'{name} is a word of SQL: write "{name}" in double quotes.')
+    return None
 
 
 def check_size(text: str) -> None:
@@ -68,6 +114,7 @@ def check_size(text: str) -> None:
 def _parsed(text: str, what: str) -> exp.Expression:
     check_size(text)
     sqlglot = _sqlglot()
+    _quiet.here.parsing = True
     try:
         trees = sqlglot.parse(text, dialect="duckdb")
         if len(trees) != 1 or trees[0] is None:
@@ -81,6 +128,8 @@ def _parsed(text: str, what: str) -> exp.Expression:
     except Exception as error:
         # A parser that stumbles has not understood it, whatever the exception.
         raise QueryError(_unreadable(text, what)) from error
+    finally:
+        _quiet.here.parsing = False
 
 
 def _check_depth(tree: exp.Expression) -> None:
