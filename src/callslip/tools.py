@@ -19,7 +19,7 @@ from callslip.limits import PAGE_CAP_CHARS
 from callslip.reading.missing import unknown
 from callslip.tool_calls import Asked, asked_of, way_on
 from callslip.tool_words import VOCABULARIES, Verb, Vocabulary, described
-from callslip.window.inert import shown
+from callslip.window.inert import shown, untagged
 
 __all__ = ["SYSTEM_LINE", "Reads", "Tool", "tools_for"]
 
@@ -199,7 +199,7 @@ class Tool:
             logger.error("%s failed", self.name, exc_info=error)
             return Reply(_FAILED)
         said = unknown("").for_model if isinstance(error, UnknownHandle) else error.for_model
-        said = " ".join(shown(said).split())
+        said = untagged(" ".join(shown(said).split()))
         if len(said) > _SENTENCE_CHARS:
             said = said[: _SENTENCE_CHARS - 1] + "…"
         return Reply(self._words.worded(said))

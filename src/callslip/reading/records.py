@@ -23,9 +23,11 @@ from callslip.stacks.reader import Reader
 from callslip.stacks.recognise import recognise, row_objects, transposed
 from callslip.stacks.records import HEAD_BYTES
 from callslip.stacks.sniff import delimiter
+from callslip.window.inert import plain
 
 __all__ = ["Records", "in_stead", "open_records"]
 
+_PATH_CHARS = 60
 GROUP_BYTES = 1024 * 1024
 
 
@@ -96,15 +98,17 @@ def _shape_of(head: bytes, reader: Reader) -> Shape:
 
 
 def _no_list(path: str, found: Found | Dead) -> str:
+    path = plain(path, _PATH_CHARS)
     if isinstance(found, Found):
         return f"{path} is no list; get it with get_record."
-    where = f"{found.path} has" if found.path else "The top level has"
+    place = plain(found.path, _PATH_CHARS) if found.path else ""
+    where = f"{place} has" if place else "The top level has"
     if found.names:
-        names = ", ".join(found.names[:20])
+        names = ", ".join(plain(name, _PATH_CHARS) for name in found.names[:20])
         return f"There is no {path}. {where} these keys: {names}."
     if found.size is not None:
-        return f"There is no {path}: {found.path or 'the whole'} is a list of {found.size:,}."
-    return f"There is no {path}: {found.path or 'the whole'} has no parts."
+        return f"There is no {path}: {place or 'the whole'} is a list of {found.size:,}."
+    return f"There is no {path}: {place or 'the whole'} has no parts."
 
 
 class Records:

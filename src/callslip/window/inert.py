@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["attr", "inert", "plain", "shown"]
+__all__ = ["attr", "inert", "plain", "shown", "untagged"]
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 # What a reader of tokens sees through, inside words too: control characters that are no blanks,
@@ -115,6 +115,12 @@ def inert(text: str, *, notes: bool = True) -> str:
         if before != after:
             chars[place] = after
     return "".join(chars)
+
+
+def untagged(text: str) -> str:
+    """A sentence of ours with a name of another's in it: its calls are ours and stay, tags go."""
+    seen = text.translate(_FOLD)
+    return _TAG.sub("‹", seen if _TAG.search(seen) else text)
 
 
 def _defused(text: str, notes: bool) -> str:

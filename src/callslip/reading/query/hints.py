@@ -9,7 +9,7 @@ from callslip.errors import QueryError
 from callslip.reading.query.asked import Plan
 from callslip.reading.query.engine import Run
 from callslip.reading.query.typed import Typed
-from callslip.window.inert import inert, shown
+from callslip.window.inert import inert, plain, shown
 
 __all__ = ["way_on"]
 
@@ -38,7 +38,7 @@ def way_on(plan: Plan, run: Run) -> str:
 
 
 def _holds(run: Run, side: Typed, value: object) -> str:
-    name = shown(side.name)[:60]
+    name = plain(shown(side.name), 60)
     column = side.column
     if column is None or column.kind == "null":
         return f"{name} is null in all of them."

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from callslip.handle import Rows
 from callslip.limits import FRAME_CHARS, PAGE_CAP_CHARS, ROWS_DEFAULT
-from callslip.reading.page import STORED_DATA
+from callslip.reading.page import STORED_DATA, plain_base64
 from callslip.reading.query.asked import Output
 from callslip.reading.suggest import quoted
 from callslip.window.inert import attr, inert, shown
@@ -162,7 +162,7 @@ def _lines(records: list[str], marks: list[str], room: int) -> tuple[list[str], 
     each = max(_RECORD_CHARS, room // len(records))
     for place, record in enumerate(records):
         mark = marks[place] if marks else ""
-        text = inert(_one_line(record))
+        text, _ = plain_base64(inert(_one_line(record)))
         most = min(each, room) - len(mark) - 1
         if len(text) > most:
             # Room that shorter ones leave is for the longer ones.

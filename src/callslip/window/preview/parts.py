@@ -30,7 +30,12 @@ __all__ = [
 BASE64_CHARS = 64
 """No preview shows more characters of base64 in a row."""
 
-_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{65,}={0,2}")
+# Wrapped as mail has it, too: whole lines of one width, with the line ends of text or of JSON.
+_BASE64 = re.compile(
+    r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{60,}(?:(?:\r?\n|(?:\\r)?\\n)[A-Za-z0-9+/]{60,})+"
+    r"(?:(?:\r?\n|(?:\\r)?\\n)[A-Za-z0-9+/]{1,76}={0,2}(?![A-Za-z0-9+/=]))?"
+    r"|[A-Za-z0-9+/_-]{65,}={0,2}"
+)
 _BASE64_HEAD = 32
 
 _HOLLOW = frozenset(" \t\r\n[]{}(),;:\"'")
