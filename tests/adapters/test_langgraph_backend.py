@@ -91,6 +91,26 @@ def test_facts_run_out(memory: Memory, clock: Clock) -> None:
     assert memory.remember("anew", key="k").outcome == "new"
 
 
+@pytest.mark.parametrize("key", [None, "k"])
+@pytest.mark.parametrize("keyed_before", [True, False])
+@pytest.mark.parametrize(
+    ("first", "again", "kept"), [(60, None, None), (None, 60, None), (60, 90, 90), (90, 60, 90)]
+)
+def test_a_fact_told_twice_lives_the_longer_life(
+    memory: Memory,
+    key: str | None,
+    keyed_before: bool,
+    first: int | None,
+    again: int | None,
+    kept: int | None,
+) -> None:
+    memory.remember("Ana is on leave", key=key if keyed_before else None, expires=first)
+    did = memory.remember("Ana is on leave", key=key, expires=again)
+    until = None if kept is None else Clock.at + kept
+    assert (did.outcome, did.fact.expires_at) == ("repeated", until)
+    assert [fact.expires_at for fact in memory.list()] == [until]
+
+
 def test_namespaces_are_apart_and_items_of_others_are_facts(
     memory: Memory, theirs: BaseStore
 ) -> None:

@@ -90,7 +90,9 @@ class OverItems:
         if same is not None and told.key is not None:
             # It was told without the key before: that one gets it, under the id of the key.
             self._items.delete(space, same.id)
-            fact = replace(fact, count=same.count + 1, created_at=same.created_at)
+            ends = _longer(same.expires_at, told.expires_at)
+            count = same.count + 1
+            fact = replace(fact, count=count, created_at=same.created_at, expires_at=ends)
         self._put(fact, ())
         return Remembered("new" if same is None else "repeated", fact)
 
@@ -113,7 +115,7 @@ class OverItems:
             kind=told.kind or found.kind,
             source=told.source or found.source,
             metadata={**found.metadata, **told.metadata},
-            expires_at=found.expires_at if told.expires_at is None else told.expires_at,
+            expires_at=_longer(found.expires_at, told.expires_at),
         )
         self._put(fact, self._past(fact))
         return Remembered("repeated", fact)
@@ -231,6 +233,11 @@ def _fact(item: Any) -> Fact:
         )
     named = {name: each for name, each in value.items() if name not in (_MARK, "past")}
     return Fact(id=item.key, namespace=space, **named)
+
+
+def _longer(one: float | None, other: float | None) -> float | None:
+    """The later end of two lives; one without an end is the latest."""
+    return None if one is None or other is None else max(one, other)
 
 
 def _gone(fact: Fact, now: float | None) -> bool:
