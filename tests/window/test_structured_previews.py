@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from callslip import ResultStore
 from callslip.handle import Shape
 from callslip.window.envelope import stored
 from callslip.window.handle_json import handle_json
@@ -108,8 +109,39 @@ def test_rows_looked_at_in_part_say_so() -> None:
     rows = [{"id": n, "text": "word " * 60} for n in range(9_000)]
     made = shown(json.dumps(rows)).split("\n")
     assert re.fullmatch(
-        r"JSON array of 9,000 records, 2 fields \(described from [\d,]+ of them\):", made[1]
+        r"JSON array of 9,000 records, 2 fields in the sample \(described from [\d,]+ of them\):",
+        made[1],
     )
+
+
+def test_what_is_known_of_a_sample_is_not_told_as_a_fact() -> None:
+    rows: list[Any] = [
+        {"id": n, "status": "ok", "gone": None, "text": "word " * 60} for n in range(9_000)
+    ]
+    rows[4_321] |= {"status": "failed", "gone": 1, "more": 2}
+    made = shown(json.dumps(rows))
+    about = made.partition("\n1: ")[0]
+    assert "always" not in about
+    assert "4 fields:" not in about
+    assert '"ok"' in about
+    for line in about.splitlines():
+        if line.startswith(("id:", "gone:", "status:")):
+            assert "in the sample" in line
+    few = shown(json.dumps([{"id": n, "status": "ok", "t": "x" * 99} for n in range(100)]))
+    assert 'always "ok"' in few
+    assert "in the sample" not in few
+
+
+def test_a_handle_as_json_is_strict_where_numbers_are_not(tmp_path: Path) -> None:
+    row = '{"a":NaN,"b":-Infinity,"c":1E400,"d":1.5,"t":"' + "x" * 60 + '"}'
+    store = ResultStore(tmp_path / "store", style="json")
+    made = str(store.session("s").put("[" + ",\n".join([row] * 99) + "]", tool="t"))
+
+    def refused(word: str) -> None:
+        raise AssertionError(word)
+
+    first = json.loads(made, parse_constant=refused)["preview"][0]
+    assert [first[name] for name in "abcd"] == [None, None, None, 1.5]
 
 
 def test_what_stands_beside_the_list_is_shown_with_it() -> None:

@@ -7,6 +7,7 @@ the content, under the same caps as `callslip.window.envelope`, and as inert. Pu
 from __future__ import annotations
 
 import json
+from math import isfinite
 from typing import Any
 
 from callslip.handle import Shape
@@ -89,7 +90,7 @@ def handle_json(
     made["preview"] = []
     used = len(_text({**made, "hint": hint}))
     texts = shown_rows(profile, min(room - used, preview_chars))
-    made["preview"] = [json.loads(without_base64(text)) for text in texts]
+    made["preview"] = [_object(without_base64(text)) for text in texts]
     made["shown"] = f"{len(texts)}{total}"
     while made["preview"] and len(_text({**made, "hint": hint})) > room:
         made["preview"].pop()
@@ -128,7 +129,7 @@ def is_json(made: str) -> bool:
 
 def as_text(made: str) -> str:
     """A kept preview of `handle_json` as a text with its label, for the other style."""
-    told = json.loads(made)
+    told = _object(made)
     return "\n".join([told["shown"], *map(_text, told["preview"])])
 
 
@@ -170,6 +171,17 @@ def _with_text(made: dict[str, Any], body: str, hint: str, room: int) -> str:
 
 def _quiet(text: str, *, notes: bool = True) -> str:
     return inert(shown(text), notes=notes)
+
+
+def _object(text: str) -> Any:
+    """A row's JSON as strict JSON can say it again: NaN is null, a number too large for a float
+    stays as it was written."""
+    return json.loads(text, parse_constant=lambda _: None, parse_float=_float)
+
+
+def _float(digits: str) -> float | str:
+    value = float(digits)
+    return value if isfinite(value) else digits
 
 
 def _text(value: object) -> str:

@@ -44,7 +44,7 @@ def _laid_out(
         f"{_what(profile, shape)}, {counted(len(profile.fields) + profile.more_fields, 'field')}"
     ]
     if not profile.exact:
-        head[0] += f" (described from {profile.looked:,} of them)"
+        head[0] += f" in the sample (described from {profile.looked:,} of them)"
     head[0] += ":"
     rest = beside(sample, shape)
     if rest:
@@ -127,7 +127,7 @@ def _groups(profile: Profile) -> list[tuple[str, Sequence[Row], int]]:
 def _field_lines(profile: Profile, room: int, most: int) -> list[str]:
     """A line for each field as long as there is room; the others by name alone."""
     width = max(60, room // 5)
-    full = [cut(field_line(field), width) for field in profile.fields]
+    full = [cut(field_line(field, profile.exact), width) for field in profile.fields]
     if len(full) <= most and not profile.more_fields and sum(len(x) + 1 for x in full) <= room:
         return full
     # The names of the others need room, too: a third at the most.
@@ -155,13 +155,15 @@ def _field_lines(profile: Profile, room: int, most: int) -> list[str]:
     return [*chosen, text] if total and len(text) <= room else chosen
 
 
-def field_line(field: Field) -> str:
-    """A field in one line: `status: string, "ok" 4,995, "failed" 5`."""
+def field_line(field: Field, exact: bool = True) -> str:
+    """A field in one line: `status: string, "ok" 4,995, "failed" 5`. What is known only of a
+    sample is said of it, since an exact count may stand below."""
+    always, sampled = ("always ", "") if exact else ("", " in the sample")
     kinds = [name for name, _ in field.types]
     same = field.shortest == field.longest
     what: list[str] = []
     if not kinds:
-        what.append("always null")
+        what.append(f"{always}null{sampled}")
     elif len(kinds) > 1:
         what.append(" or ".join(f"{name} {count:,}" for name, count in field.types))
     elif kinds == ["object"]:
@@ -169,29 +171,30 @@ def field_line(field: Field) -> str:
     elif kinds == ["list"]:
         each = f" of {' or '.join(field.inner)}" if field.inner else ""
         span = field.low if field.low == field.high else f"{field.low} to {field.high}"
-        what.append(f"list{each}, {span} long")
+        what.append(f"list{each}, {span} long{sampled}")
     else:
         what.append(kinds[0])
     if field.common:
         listed = [f"{value} {count:,}" for value, count in field.common]
         if len(field.common) == 1 and field.distinct == 1:
-            listed = [f"always {field.common[0][0]}"]
+            listed = [f"{always}{field.common[0][0]}"]
         what += listed
         if field.distinct > len(field.common):
             what.append(f"{field.distinct - len(field.common):,} other values")
+        what[-1] += sampled
     elif field.low and kinds != ["list"]:
-        what.append(f"{field.low} to {field.high}")
+        what.append(f"{field.low} to {field.high}{sampled}")
     elif field.example:
         if field.longest > 80:
             span = f"{field.longest:,} characters"
-            what.append(span if same else f"{field.shortest:,} to {span}")
+            what.append((span if same else f"{field.shortest:,} to {span}") + sampled)
         else:
             what.append(f"like {field.example}")
     if field.nulls and kinds:
-        what.append(f"{field.nulls:,} null")
+        what.append(f"{field.nulls:,} null{sampled}")
     unique = field.distinct == field.count > 1 and not field.common
     if unique and kinds in (["string"], ["integer"]):
-        what.append("all different")
+        what.append(f"all different{sampled}")
     return f"{cut(field.name, _NAME)}: {', '.join(what)}"
 
 
