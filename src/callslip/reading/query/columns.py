@@ -42,7 +42,7 @@ _INT64: Final = 1 << 63
 _DECIMAL: Final = 10**38
 _DIGITS = bytes.maketrans(b"\x00\x01", b"01")
 _NUMBER = re.compile(r"\s*[+-]?(?:0|[1-9]\d*|\d*\.\d+|\d+\.\d*)(?:[eE][+-]?\d{1,4})?\s*")
-_INTEGER = re.compile(r"\s*[+-]?(?:0|[1-9]\d{0,17})\s*")
+_INTEGER = re.compile(r"\s*[+-]?(?:0|[1-9]\d{0,37})\s*")
 
 Buffers = tuple[Any, ...]
 
@@ -277,9 +277,15 @@ def _numeric(blocks: list[list[Any]]) -> tuple[Kind, list[Buffers]] | None:
             if _NUMBER.fullmatch(text) is None:
                 return None
             whole = False
-    kind: Kind = "integer" if whole else "number"
-    read: Any = int if whole else float
-    return kind, [encoded([t if t is None else read(t) for t in b], kind) for b in blocks]
+    if not whole:
+        floats = [[t if t is None else float(t) for t in block] for block in blocks]
+        return "number", [encoded(block, "number") for block in floats]
+    read = [[t if t is None else int(t) for t in block] for block in blocks]
+    # Beyond 64 bits a float would take neighbours for one.
+    kind: Kind = "integer"
+    if any(v is not None and not -_INT64 <= v < _INT64 for block in read for v in block):
+        kind = "big"
+    return kind, [encoded(block, kind) for block in read]
 
 
 def with_numbers(column: Column) -> bool:

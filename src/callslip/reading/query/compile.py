@@ -28,6 +28,7 @@ from callslip.reading.query.typed import (
     numeric,
     together,
     truth_of,
+    whole,
 )
 from callslip.reading.query.values import ValueNodes
 from callslip.window.inert import shown
@@ -134,8 +135,10 @@ class Compiler(TextNodes, ValueNodes):
         text = str(node.this)
         if node.is_string:
             return literal(text)
+        if text.isdecimal():
+            return whole(text)
         try:
-            return literal(int(text) if text.isdecimal() else float(text))
+            return literal(float(text))
         except ValueError as error:
             raise QueryError(f"{shown(text)[:40]} is no number.") from error
 

@@ -30,6 +30,7 @@ __all__ = [
     "timed",
     "together",
     "truth_of",
+    "whole",
 ]
 
 Type = Literal["number", "text", "boolean", "json", "mixed", "time", "null"]
@@ -47,6 +48,8 @@ TYPES: Final[dict[str, str]] = {
 }
 _NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?\s*")
 
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_DIGITS: Final = 38
 _NO_VALUE: Final = ("", "-", "--", "n/a", "n.a.", "na", "nan", "nil", "none", "null")
 
 
@@ -88,8 +91,18 @@ def number_of(side: Typed) -> Typed | None:
     if side.column is not None and side.type in ("mixed", "text") and with_numbers(side.column):
         return replace(side, sql=f"{side.where}n", type="number", column=None)
     if side.is_literal and isinstance(side.literal, str) and _NUMBER.fullmatch(side.literal):
-        return literal(float(side.literal))
+        text = side.literal.strip()
+        return whole(text) if _WHOLE.fullmatch(text) else literal(float(text))
     return None
+
+
+def whole(digits: str) -> Typed:
+    """An integer as it is written. Raises QueryError where the engine could not tell neighbours."""
+    if len(digits.lstrip("+-0")) > _DIGITS:
+        raise QueryError(
+            f"Whole numbers of more than {_DIGITS} digits are not compared; search for the digits."
+        )
+    return literal(int(digits))
 
 
 def numeric(side: Typed) -> bool:
