@@ -282,3 +282,11 @@ def test_get_by_id_takes_a_number_for_an_id_and_shows_the_mark_of_a_record(
         assert f'get_by_id("{id}", "#7")' in said
     assert 'record="7"' in tools["get_by_id"].call(path=id, key="#7")
     assert 'record="3"' in tools["get_by_id"].call(path=id, key=3)
+
+
+def test_one_huge_record_does_not_hide_the_others(session: Session) -> None:
+    rows = [{"id": n, "text": "x" * (5 << 20 if n == 2 else 9)} for n in range(5)]
+    handle = session.put(json.dumps(rows), tool="t")
+    assert (handle.shape.kind, handle.shape.records) == ("rows", 5)
+    assert session.get(handle.id, 4).value == rows[3]
+    assert session.get(handle.id, 3, "id").value == 2

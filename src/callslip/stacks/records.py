@@ -27,13 +27,16 @@ from typing import Final
 
 import msgspec
 
-__all__ = ["HEAD_BYTES", "MAX_RECORD_BYTES", "ArrayScanner", "by_record"]
+__all__ = ["HEAD_BYTES", "MAX_RECORD_BYTES", "WHOLE_RECORD_BYTES", "ArrayScanner", "by_record"]
 
 HEAD_BYTES: Final = 64 * 1024
 """What decisions about a content are made from."""
 
 MAX_RECORD_BYTES: Final = 4 * 1024 * 1024
 """A record longer than this makes the scanner give up: it bounds what is buffered."""
+
+WHOLE_RECORD_BYTES: Final = 64 * 1024 * 1024
+"""The same where the whole text is in memory already, so that nothing more is buffered by it."""
 
 _GUESSES: Final = 4
 _LEAP_BYTES: Final = 256 * 1024
@@ -64,11 +67,12 @@ class ArrayScanner:
 
     - `records`: how many were found, `objects`: whether all of them are objects;
     - `complete`: the text is one array from its first to its last byte;
-    - `failed`: it is not (or a record is longer than `MAX_RECORD_BYTES`); what was found before
+    - `failed`: it is not (or a record is longer than `most`); what was found before
       holds, nothing more is found.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MAX_RECORD_BYTES) -> None:
+        self._most = most
         self.records = 0
         self.objects = True
         self.failed = False
@@ -138,7 +142,7 @@ class ArrayScanner:
             if not self._closed:
                 self._split_at_guess(found)
                 self._walk(found)
-        if not self._closed and len(self._buffer) > MAX_RECORD_BYTES:
+        if not self._closed and len(self._buffer) > self._most:
             self._fail()
 
     def _leap(self, found: array[int]) -> None:

@@ -11,7 +11,13 @@ from itertools import accumulate
 import msgspec
 
 from callslip.stacks.recognise.base import Recogniser, names_of
-from callslip.stacks.records import HEAD_BYTES, MAX_RECORD_BYTES, ArrayScanner, by_record
+from callslip.stacks.records import (
+    HEAD_BYTES,
+    MAX_RECORD_BYTES,
+    WHOLE_RECORD_BYTES,
+    ArrayScanner,
+    by_record,
+)
 
 __all__ = ["Array", "InnerList", "Known", "Lines", "open_list"]
 
@@ -43,7 +49,7 @@ class Array(Recogniser):
         super().__init__("rows" if kind == "rows" else "document", _JSON)
         self.format = "json"
         self.by_record = by_record(head)
-        self._scanner = ArrayScanner()
+        self._scanner = ArrayScanner(MAX_RECORD_BYTES if whole is None else WHOLE_RECORD_BYTES)
         body = head[:HEAD_BYTES]
         spans = ArrayScanner().feed(body)
         if not spans and whole is not None:
