@@ -65,8 +65,9 @@ def test_get_prints_a_record_a_value_or_the_file_itself(tmp_path: Path, session:
     picture = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 30
     document = {"info": {"text": "a\nb\n"}, "data": base64.b64encode(picture).decode()}
     id, rows = session.put(document, tool="d").id, session.put(ROWS, tool="t").id
-    assert json.loads(here(tmp_path, "get", rows, "17").stdout) == ROWS[16]
-    assert here(tmp_path, "get", rows, "17", "who.city").stdout == "Oslo\n"
+    # What is typed is a text, and a text is an id first.
+    assert json.loads(here(tmp_path, "get", rows, "17").stdout) == ROWS[17]
+    assert here(tmp_path, "get", rows, "#17", "who.city").stdout == "Oslo\n"
     assert json.loads(here(tmp_path, "get", rows, "id=40", "--json").stdout)["record"] == 41
     assert here(tmp_path, "get", id, "info.text").stdout == "a\nb\n"
     assert here(tmp_path, "get", id, "data").stdout_bytes == picture

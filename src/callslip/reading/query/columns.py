@@ -65,6 +65,8 @@ class Column:
     """`number`: the values that are numbers. `text`: those that are text."""
     words: bool = False
     """A column of text that was looked at, and most of it is no number."""
+    texts: bool = False
+    """From a table that has nothing but text (CSV), where digits may well be meant as numbers."""
 
 
 def _validity(values: Sequence[object]) -> bytes | None:
@@ -193,7 +195,9 @@ class Builder:
                     values = _floats(values)
                 buffers = encoded(values, kind)
             batches.append(buffers)
-        return _finished(kind, batches, self._present)
+        column = _finished(kind, batches, self._present)
+        column.texts = self._texts
+        return column
 
 
 def _floats(values: list[Any]) -> list[float | None]:

@@ -50,7 +50,6 @@ _NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?\s*")
 
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _DIGITS: Final = 38
-_NO_VALUE: Final = ("", "-", "--", "n/a", "n.a.", "na", "nan", "nil", "none", "null")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,16 +105,17 @@ def whole(digits: str) -> Typed:
 
 
 def numeric(side: Typed) -> bool:
-    """Whether it is a field of texts that are read as numbers: most are, some are words."""
-    return side.type == "text" and side.column is not None and with_numbers(side.column)
+    """Whether it is a field of a table of texts that is read as numbers: most are, some are words.
+
+    A string in JSON is a string, and stays one.
+    """
+    column = side.column
+    return side.type == "text" and column is not None and column.texts and with_numbers(column)
 
 
 def absent(side: Typed) -> str:
-    """SQL that holds where there is no value: null, or a word for it among numbers."""
-    if not numeric(side):
-        return f"({side.sql} IS NULL)"
-    words = ", ".join(f"'{word}'" for word in _NO_VALUE)
-    return f"({side.sql} IS NULL OR lower(trim({side.sql})) IN ({words}))"
+    """SQL that holds where there is no value. "N/A" is a text, as `csv` and DuckDB have it."""
+    return f"({side.sql} IS NULL)"
 
 
 def in_order(left: Typed, right: Typed) -> tuple[Typed, Typed]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from callslip.errors import QueryError
 from callslip.reading.query.guard import simple
 from callslip.reading.query.nodes import Nodes
-from callslip.reading.query.typed import Type, Typed, absent, boolean, mismatch, numeric, together
+from callslip.reading.query.typed import Type, Typed, boolean, mismatch, numeric, together
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -213,10 +213,7 @@ class ValueNodes(Nodes):
         side = self.typed(inner)
         word = "DISTINCT " if distinct else ""
         if name == "Count":
-            sql = self.sql(side)
-            if numeric(side):
-                sql = f"CASE WHEN NOT {absent(side)} THEN {sql} END"
-            return Typed(f"count({word}{sql})", "number", total=True)
+            return Typed(f"count({word}{self.sql(side)})", "number", total=True)
         if name in ("Min", "Max"):
             if side.type == "mixed" or numeric(side):
                 side = self.number(side)
