@@ -6,8 +6,7 @@
     facts.put(("ana", "preferences"), "format", {"text": "Ana likes tables"})
     facts.search(("ana",), query="how to present it?")
 
-It is the same memory: `Memory(store, ("acme", "ana", "preferences"))` recalls what was put here, and
-what that remembered is an item here. See docs/memory.md.
+It is the same memory as `Memory(store, ("acme", "ana", "preferences"))`. See docs/memory.md.
 """
 
 from __future__ import annotations
@@ -58,9 +57,8 @@ class FactStore(BaseStore):
     ttl      LangGraph's `TTLConfig`; minutes. An item that ran out is gone for a reader at once
     screen   what may be put, as for `Memory`; raises `FactRefused`
 
-    As in LangGraph's own stores, the reads of a batch see what was there before its writes. Without
-    a query, items come the last written first. With one, only what answers it. A batch of which one
-    operation is refused writes nothing.
+    As in LangGraph's own stores, a batch reads what was there before its writes; refused, it writes
+    nothing. Without a query the last written come first; with one, only what answers it.
     """
 
     supports_ttl = True
@@ -93,12 +91,11 @@ class FactStore(BaseStore):
 
     def _batch(self, asked: list[Op]) -> Flow[list[Result]]:
         results: list[Result] = [None] * len(asked)
-        # All is checked before anything is written: a batch that raises has done nothing.
+        # All is checked first: a batch that raises has done nothing.
         writes: dict[tuple[tuple[str, ...], str], Told | None] = {}
         for op in asked:
             validate_op_namespace(op)
             if isinstance(op, PutOp):
-                # Of several for one item the last holds.
                 writes[op.namespace, str(op.key)] = self._told(op)
             elif isinstance(op, SearchOp):
                 checked(op.filter)
