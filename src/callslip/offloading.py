@@ -169,7 +169,7 @@ def _given(store: ResultStore, value: object, tool: str) -> _Given:
     stays = False
     if size_of(value, 0) is None:
         # An object that tells its size only as content: what its class shows may be short.
-        chars = len(content.body.decode("utf-8", "replace"))
+        chars = len(content.text)
         stays = policy.decide(value, tool, chars) == "keep"
     return _Given(value, Whole(content), content, stays)
 
@@ -265,8 +265,7 @@ def _refused(
 ) -> Envelope:
     """What the model gets instead: the head and tail of a text, and what is known of a stream's."""
     if content is not None:
-        errors = "surrogatepass" if content.source == "str" else "surrogateescape"
-        text = _redacted(store, content.body.decode("utf-8", errors))
+        text = _redacted(store, content.text)
         return Envelope(rendering.refused(reason, text, call, store.settings))
     sample, chars = packing.rest()
     text = sample.head + sample.tail

@@ -227,7 +227,6 @@ def everything(blob: bytes, trailer: int) -> tuple[object, ...]:
     twin = found.twin_extent()
     return (
         [(chunk.raw, list(chunk.spans)) for chunk in packed.chunks()],
-        [chunk.raw for chunk in found.unpack_many(0, packed.frames())],
         found.unpack_twin(blob[twin[0] : sum(twin)]) if twin else None,
         (found.form, found.source, found.size, found.chars, found.lines, found.records),
         (found.marked, found.sha256, found.by_record),
@@ -276,17 +275,13 @@ def test_a_truncated_trailer_is_reported() -> None:
 def test_a_truncated_frame_is_reported() -> None:
     packed = a_payload()
     found = packed.directory
-    frames = packed.frames()
-    borders = {found.extent(i)[0] - HEADER.size for i in range(found.chunks)}
-    for length in range(len(packed.frame(0))):
-        with pytest.raises(PayloadDamaged):
-            found.unpack(0, packed.frame(0)[:length])
-    for length in range(len(frames)):
-        if length not in borders:
+    for index in range(found.chunks):
+        frame = packed.frame(index)
+        for length in range(len(frame)):
             with pytest.raises(PayloadDamaged):
-                found.unpack_many(0, frames[:length])
-    with pytest.raises(PayloadDamaged):
-        found.unpack_many(0, frames + b"more")
+                found.unpack(index, frame[:length])
+        with pytest.raises(PayloadDamaged):
+            found.unpack(index, frame + b"more")
     start, length = found.twin_extent() or (0, 0)
     with small(TWIN_BYTES=100):
         for wrong in (packed.blob[start : start + length - 1], b"", b"x" * (length + 1)):
@@ -402,31 +397,29 @@ def test_large_blocks_pack_and_unpack_as_small_ones_do() -> None:
     pieces = pack(body, cuts=list(range(0, len(body), 50_001)))
     assert whole.blob == pieces.blob
     found = whole.directory
-    assert b"".join(c.raw for c in found.unpack_many(0, whole.frames())) == body
-    some = found.unpack_many(3, whole.frames(3, 9))
-    assert [c.index for c in some] == [3, 4, 5, 6, 7, 8]
-    assert some == [found.unpack(i, whole.frame(i)) for i in range(3, 9)]
+    chunks = [found.unpack(i, whole.frame(i)) for i in range(found.chunks)]
+    assert [chunk.index for chunk in chunks] == list(range(found.chunks))
+    assert b"".join(chunk.raw for chunk in chunks) == body
 
 
 def test_a_damaged_frame_among_many_is_reported() -> None:
     body = random.Random(3).randbytes(2_000_000)
     packed = pack(body, "bytes")
-    frames = bytearray(packed.frames())
-    frames[len(frames) // 2] ^= 1
-    with pytest.raises(PayloadDamaged):
-        packed.directory.unpack_many(0, bytes(frames))
+    for index in range(packed.directory.chunks):
+        frame = bytearray(packed.frame(index))
+        frame[len(frame) // 2] ^= 1
+        with pytest.raises(PayloadDamaged):
+            packed.directory.unpack(index, bytes(frame))
 
 
 def test_one_directory_serves_many_threads() -> None:
     body = b"".join(b"%d\n" % n for n in range(300_000))
     packed = pack(body)
-    found, frames = packed.directory, packed.frames()
+    found = packed.directory
     wrong: list[int] = []
 
     def work() -> None:
         for _ in range(3):
-            if b"".join(c.raw for c in found.unpack_many(0, frames)) != body:
-                wrong.append(1)
             for i in range(found.chunks):
                 if not body.startswith(found.unpack(i, packed.frame(i)).raw, found.raw_start(i)):
                     wrong.append(i)

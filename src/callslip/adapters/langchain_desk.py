@@ -80,7 +80,7 @@ def shown(desk: Desk, value: object, status: str = "") -> Flow[object]:
 
 def _excerpt(desk: Desk, value: object, call: Call) -> Flow[object]:
     """What stands in where no tool reads it back: stored for the caller, without a handle."""
-    text = _text(value)
+    text = canonical(value).text
     try:
         handle = yield from offloading.put(desk.store, desk.scope, value, call, None)
     except StoreUnavailable as error:
@@ -110,9 +110,3 @@ def placed(desk: Desk, artifact: object) -> Flow[object]:
     except StoreUnavailable:
         return artifact
     return {"result_id": handle.id, "kind": handle.kind, "size": handle.size}
-
-
-def _text(value: object) -> str:
-    content = canonical(value)
-    errors = "surrogatepass" if content.source == "str" else "surrogateescape"
-    return content.body.decode("utf-8", errors)

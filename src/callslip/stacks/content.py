@@ -59,6 +59,12 @@ class Content:
     types: tuple[str, ...] = ()
 
     @property
+    def text(self) -> str:
+        """The body as text, with a lone surrogate for what is not valid Unicode."""
+        errors = "surrogatepass" if self.source == "str" else "surrogateescape"
+        return self.body.decode("utf-8", errors)
+
+    @property
     def kind(self) -> Kind:
         """What the body is by its looks. Looked for anew each time: `Packing` finds more."""
         return self._looks()[0]

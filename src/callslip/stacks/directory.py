@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import struct
 import threading
 from array import array
 from bisect import bisect_left, bisect_right
@@ -25,8 +24,6 @@ from callslip.stacks.layout import (
     INFO,
     MAGIC,
     NO_RECORDS,
-    THREADED_BYTES,
-    THREADS,
     TWIN_BYTES,
     from_little,
     padded,
@@ -198,31 +195,6 @@ class Directory:
         self._check(index, frame)
         return self._opened(index, _decompressed(frame, self._body_size(index)))
 
-    def unpack_many(self, index: int, blob: bytes) -> list[Chunk]:
-        """The chunks from `index` on whose frames make up `blob`; on two threads where it pays.
-
-        Raises PayloadDamaged if one byte is wrong, or if `blob` does not end with a frame.
-        """
-        start = self._frame_starts[index]
-        end = bisect_left(self._frame_starts, start + len(blob), index, self.chunks + 1)
-        if end > self.chunks or self._frame_starts[end] != start + len(blob):
-            raise PayloadDamaged(f"chunks from {index} on are cut short: {len(blob)} bytes")
-        view = memoryview(blob)
-        frames: list[bytes | bytearray | memoryview] = []
-        for i in range(index, end):
-            at, length = self.extent(i)
-            frames.append(view[at - start : at - start + length])
-            self._check(i, frames[-1])
-        sizes = [self._body_size(i) for i in range(index, end)]
-        if len(frames) < 2 or sum(sizes) < THREADED_BYTES:
-            bodies: Sequence[bytes] = [
-                _decompressed(*pair) for pair in zip(frames, sizes, strict=True)
-            ]
-            return [self._opened(i, body) for i, body in enumerate(bodies, index)]
-        return [
-            self._opened(i, body) for i, body in enumerate(_all_decompressed(frames, sizes), index)
-        ]
-
     def unpack_twin(self, blob: bytes) -> bytes:
         """The twin out of the bytes at `twin_extent()`. Raises PayloadDamaged, and IndexError
         where there is none."""
@@ -285,22 +257,5 @@ def _decompressed(frame: bytes | bytearray | memoryview, size: int) -> bytes:
         if zstandard.frame_content_size(frame) != size:
             raise PayloadDamaged("a frame does not hold what the directory says")
         return _decompressor().decompress(frame)
-    except zstandard.ZstdError as error:
-        raise PayloadDamaged(f"a frame cannot be decompressed: {error}") from error
-
-
-def _all_decompressed(
-    frames: list[bytes | bytearray | memoryview], sizes: list[int]
-) -> list[bytes]:
-    import zstandard
-
-    try:
-        for frame, size in zip(frames, sizes, strict=True):
-            if zstandard.frame_content_size(frame) != size:
-                raise PayloadDamaged("a frame does not hold what the directory says")
-        opened = _decompressor().multi_decompress_to_buffer(
-            frames, decompressed_sizes=struct.pack(f"={len(sizes)}Q", *sizes), threads=THREADS
-        )
-        return [opened[i].tobytes() for i in range(len(opened))]
     except zstandard.ZstdError as error:
         raise PayloadDamaged(f"a frame cannot be decompressed: {error}") from error
