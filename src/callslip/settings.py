@@ -12,12 +12,29 @@ from typing import Any, Literal
 
 from callslip import limits
 from callslip.errors import SettingsError
-from callslip.handle import Quota
+from callslip.handle import Handle, Quota, Scope
 from callslip.window.envelope import Vocabulary
 from callslip.window.policy import Policy, Rule
 
 Redact = Callable[[str], str]
+Authorize = Callable[[Scope, Handle | None, str], bool]
+"""Scope, the handle (None where there is none yet) and the action: `store`, `read`, `search`, `query`,
+`load`, `export`, `share`, `delete` …"""
+Mask = Mapping[str, Callable[[Any], Any]] | Callable[[str], str]
+"""By field name, what a model sees of a value; or a function of text, as `Redact`."""
 Style = Literal["text", "json"]
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How long results are kept, in seconds, beside `ttl_seconds`.
+
+    `tools`: results of that tool go so long after they were stored, whatever is done in the session.
+    `tenants`: the `ttl_seconds` of that tenant's sessions; None keeps them until they are closed.
+    """
+
+    tools: Mapping[str, float] = field(default_factory=dict)
+    tenants: Mapping[str, float | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +74,14 @@ class Settings:
     """Folder of the local spool; "" for none."""
     vocabulary: Vocabulary = "results"
     style: Style = "text"
+    keys: Any = None
+    authorize: Authorize | None = None
+    mask: Mask | None = None
+    audit: bool = False
+    retention: Retention = field(default_factory=Retention)
 
     def __post_init__(self) -> None:
-        for name in ("redact", "on_event", "clock"):
+        for name in ("redact", "on_event", "clock", "authorize"):
             given = getattr(self, name)
             if given is not None and not callable(given):
                 raise SettingsError(f"{name}={given!r}: give a function")

@@ -2,59 +2,36 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cache
 from os import PathLike, fspath
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from callslip import limits
-from callslip.errors import SettingsError, StoreUnavailable
+from callslip.backends import backend_of
+from callslip.errors import SettingsError
 from callslip.handle import Quota, Scope
-from callslip.settings import Event, Redact, Settings, Style, place_of, policy_of, spool_of
-from callslip.stacks import upkeep
-from callslip.stacks.drive import Backend, Lazy, adrive, drive
-from callslip.stacks.ops import Count, Flow, Remove, Runs, Totals, aside, do
+from callslip.settings import (
+    Authorize,
+    Event,
+    Mask,
+    Redact,
+    Retention,
+    Settings,
+    Style,
+    place_of,
+    policy_of,
+    spool_of,
+)
 from callslip.stacks.reader import Caches
-from callslip.stacks.upkeep import Cleaned, Findings
+from callslip.tending import Tending
 from callslip.window.policy import Rule
 
 if TYPE_CHECKING:
     from callslip.reading.query import Tables
     from callslip.session import Session
     from callslip.window.envelope import Vocabulary
-
-T = TypeVar("T")
-logger = logging.getLogger("callslip")
-
-
-def _backend(settings: Settings, spool: Path | None) -> Backend:
-    """The parts of a store, each opened by its first operation: a folder appears when it is used."""
-
-    # Resolved once, by the first use: a folder changed in between must not part index and payloads.
-    place = cache(lambda: place_of(settings))
-
-    def index() -> Runs:
-        from callslip.stacks.index.sqlite import SqliteIndex
-
-        return SqliteIndex(place().index or ":memory:")
-
-    def payloads() -> Runs:
-        from callslip.stacks.payloads import open_payloads
-        from callslip.stacks.payloads.placed import PlacedPayloads
-
-        file, where = place().index, place().payloads
-        opened = open_payloads(where)
-        return opened if file is None else PlacedPayloads(opened, lazy, where, file.parent)
-
-    lazy = Lazy(index)
-    if spool is None:
-        return Backend(lazy, Lazy(payloads))
-    local = replace(settings, url=str(spool), payloads=None)
-    return Backend(lazy, Lazy(payloads), _backend(local, None))
 
 
 def _made(kind: type[ResultStore], settings: Settings) -> ResultStore:
@@ -63,7 +40,7 @@ def _made(kind: type[ResultStore], settings: Settings) -> ResultStore:
     return store
 
 
-class ResultStore:
+class ResultStore(Tending):
     """Keeps large results outside the model's window and gives each an address.
 
     ``ResultStore()`` keeps them in ``./.callslip`` (SQLite and a folder); a first argument names
@@ -88,6 +65,13 @@ class ResultStore:
     spool             folder that takes results while the store is away; "" for none
     vocabulary        what the read-back tools are called: ``"results"`` (`read_result`, …) or
                       ``"files"`` (`read_slice`, `grep_file`, …)
+    keys              encrypts everything at rest: a key file, ``"env:NAME"``, or a KMS callable
+    authorize         ``authorize(scope, handle, action)`` is true for what may be done; what may not
+                      is answered as if there were no such handle
+    mask              what a model sees of a field, as ``{"ssn": last4}``, or a function of the text;
+                      `load`, `open` and `export` give the caller the whole
+    audit             True: who stored, read, searched, queried, exported, deleted what, append-only
+    retention         seconds that results are kept, by tool and by tenant (`Retention`)
     style             what an envelope looks like: ``"text"``, or ``"json"`` for one JSON object
                       (`saved_to`, `rows`, `fields`, `preview`, `hint`)
 
@@ -115,6 +99,11 @@ class ResultStore:
         spool: str | PathLike[str] | None = None,
         vocabulary: Vocabulary = "results",
         style: Style = "text",
+        keys: Any = None,
+        authorize: Authorize | None = None,
+        mask: Mask | None = None,
+        audit: bool = False,
+        retention: Retention | None = None,
     ) -> None:
         settings = Settings(
             url=None if url is None else fspath(url),
@@ -130,6 +119,11 @@ class ResultStore:
             spool=None if spool is None else fspath(spool),
             vocabulary=vocabulary,
             style=style,
+            keys=keys,
+            authorize=authorize,
+            mask=mask,
+            audit=audit,
+            retention=retention or Retention(),
         )
         if clock is not None:
             settings = replace(settings, clock=clock)
@@ -142,7 +136,7 @@ class ResultStore:
         self.caches = Caches()
         self._tables: Tables | None = None
         self._spool_folder = spool_of(settings)
-        self._backend = _backend(settings, self._spool_folder)
+        self._backend = backend_of(settings, self._spool_folder)
         self._tidied_at = time.monotonic()
         self._spooled = False
 
@@ -193,29 +187,7 @@ class ResultStore:
         """Whether a URL was given; an unbound store opens ``./.callslip`` when used by itself."""
         return self.settings.url is not None
 
-    # --- running flows ---
-
-    def run_flow(self, flow: Flow[T]) -> T:
-        """Run a flow of this store, here."""
-        return drive(self._backend, flow)
-
-    async def arun_flow(self, flow: Flow[T]) -> T:
-        """Run a flow of this store, off the event loop."""
-        return await adrive(self._backend, flow)
-
-    def now(self) -> float:
-        """Seconds since the epoch, on the store's clock."""
-        return self.settings.clock()
-
-    def emit(self, event: Event) -> None:
-        """Log an event and hand it to `on_event`; a hook that raises is logged, never passed on."""
-        level = logging.INFO if event.name in ("stored", "delivered") else logging.WARNING
-        logger.log(level, "%s", event, extra={"callslip": event})
-        if self.settings.on_event is not None:
-            try:
-                self.settings.on_event(event)
-            except Exception:
-                logger.exception("on_event raised for %s", event.name)
+    # --- what is kept in memory ---
 
     @property
     def tables(self) -> Tables:
@@ -232,113 +204,6 @@ class ResultStore:
         if self._tables is not None:
             self._tables.forget(digest)
 
-    # --- upkeep ---
-
-    def upkeep(self) -> Flow[None]:
-        """What a put does by the way, at most every half minute: a bounded share of the sweep, and
-        the delivery of what the spool holds. A store that is away again is no error here."""
-        now = time.monotonic()
-        if now - self._tidied_at < limits.SWEEP_EVERY_SECONDS and not self._spooled:
-            return
-        self._tidied_at = now
-        try:
-            yield from upkeep.tidy(self.now())
-            yield from self._deliver()
-        except StoreUnavailable as error:
-            logger.warning("upkeep put off: %s", error)
-        except Exception:
-            # What was just stored is stored: upkeep that fails must not say otherwise.
-            logger.exception("upkeep failed")
-
-    def note_spooled(self) -> None:
-        """Something went into the spool: deliver it at the next put that works."""
-        self._spooled = True
-
-    def _deliver(self) -> Flow[int]:
-        if self.spool is None or not (self._spooled or self._spool_waits()):
-            return 0
-        arrived = yield from upkeep.deliver(
-            self.spool, self.now(), self.settings.ttl_seconds, self.settings.quota
-        )
-        self._spooled = False
-        for row in arrived:
-            self.emit(Event("delivered", row.tool, row.id, row.shape.size))
-        return len(arrived)
-
-    def sweep(self) -> None:
-        """Turn the results of every expired session into tombstones, and delete what they held."""
-        self.run_flow(upkeep.sweep(self.now()))
-
-    async def asweep(self) -> None:
-        """`sweep`, off the event loop."""
-        await self.arun_flow(upkeep.sweep(self.now()))
-
-    def gc(self, grace_seconds: float = limits.ORPHAN_GRACE_SECONDS) -> Cleaned:
-        """Sweep, delete orphans older than `grace_seconds`, deliver the spool, mend counts."""
-        return self.run_flow(self._gc(grace_seconds))
-
-    async def agc(self, grace_seconds: float = limits.ORPHAN_GRACE_SECONDS) -> Cleaned:
-        """`gc`, off the event loop."""
-        return await self.arun_flow(self._gc(grace_seconds))
-
-    def _gc(self, grace_seconds: float) -> Flow[Cleaned]:
-        delivered = yield from self._deliver()
-        cleaned = yield from upkeep.gc(self.now(), grace_seconds, time.time())
-        return replace(cleaned, delivered=delivered)
-
-    def verify(self, progress: Callable[[int], object] | None = None) -> Findings:
-        """Read every payload back against its checksums. `findings.ok`, `findings.problems`."""
-        return self.run_flow(upkeep.verify(progress))
-
-    async def averify(self, progress: Callable[[int], object] | None = None) -> Findings:
-        """`verify`, off the event loop."""
-        return await self.arun_flow(upkeep.verify(progress))
-
-    def stats(self, *, tenant: str | None = None) -> Totals:
-        """How much the store, or one tenant, holds."""
-        return self.run_flow(do(Count(tenant=tenant)))
-
-    async def astats(self, *, tenant: str | None = None) -> Totals:
-        """`stats`, off the event loop."""
-        return await self.arun_flow(do(Count(tenant=tenant)))
-
-    def delete(
-        self, *, tenant: str = "", user: str | None = None, session: str | None = None
-    ) -> int:
-        """Delete for good all results of a tenant, of a user, or of a user's session.
-
-        Leaves no tombstones, and nothing of it in memory. Answers how many results went.
-        """
-        return self.run_flow(self._delete(tenant, user, session))
-
-    async def adelete(
-        self, *, tenant: str = "", user: str | None = None, session: str | None = None
-    ) -> int:
-        """`delete`, off the event loop."""
-        return await self.arun_flow(self._delete(tenant, user, session))
-
-    def _delete(self, tenant: str, user: str | None, session: str | None) -> Flow[int]:
-        if session is not None and user is None:
-            user = ""
-        op = Remove("deleted", self.now(), tenant, user, session, tombstones=False)
-        removed = yield from upkeep.remove(op)
-        if self.spool is not None and self._spool_waits():
-            yield from aside(upkeep.remove(op))
-        self.caches = Caches()
-        self._tables = None
-        return removed
-
     def close(self) -> None:
         """Close files and connections. Nothing is lost; a later call opens them again."""
         self._backend.close()
-
-    # --- parts ---
-
-    @property
-    def spool(self) -> Runs | None:
-        """The local store that takes results while this one is away; None if there is none."""
-        return self._backend.spool
-
-    def _spool_waits(self) -> bool:
-        folder = self._spool_folder
-        return folder is not None and (folder / "index.db").exists()

@@ -10,7 +10,10 @@ from __future__ import annotations
 import sqlite3
 
 from callslip.errors import SettingsError
+from callslip.stacks.index.audit_schema import AUDIT
+from callslip.stacks.index.key_schema import KEYS
 from callslip.stacks.index.memory_schema import MEMORY
+from callslip.stacks.index.share_schema import SHARES
 
 APPLICATION_ID = 0x43534C50  # "CSLP": tells our files from another program's database.
 
@@ -291,7 +294,15 @@ _FOURTH: tuple[str, ...] = (
     "ALTER TABLE store ADD COLUMN payloads BLOB",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND, MEMORY, _FOURTH)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    _FIRST,
+    _SECOND,
+    MEMORY,
+    _FOURTH,
+    AUDIT,
+    SHARES,
+    KEYS,
+)
 """Each entry brings a database from its position to the next `user_version`. Append, never edit."""
 
 

@@ -8,24 +8,25 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from callslip.errors import SettingsError, StoreUnavailable
-from callslip.handle import Scope
 from callslip.limits import BUSY_SECONDS
 from callslip.stacks import fileops, memoryops, ops
-from callslip.stacks.index import adopting, files, memory, retention, sessions, upkeep
-from callslip.stacks.index.pool import MINIMUM, Pool
-from callslip.stacks.index.rows import (
-    payload_from,
-    shape_from_blob,
-    shape_to_blob,
-    to_blob,
-    to_text,
+from callslip.stacks.index import (
+    adopting,
+    files,
+    inserting,
+    memory,
+    results,
+    retention,
+    sessions,
+    upkeep,
 )
+from callslip.stacks.index.pool import MINIMUM, Pool
 from callslip.stacks.index.sessions import Session
 
 T = TypeVar("T")
@@ -37,11 +38,6 @@ _FREES = (ops.Remove, ops.Sweep, ops.Forget, ops.Repair, memoryops.ForgetFacts)
 """What makes room, and so must not fail for want of it."""
 
 _logger = logging.getLogger(__name__)
-
-_RESULT = (
-    "r.id, r.call, r.tool, r.args, r.status, r.shape, r.preview, r.created_at, r.same_as,"
-    " p.digest, p.form, p.packed, p.trailer, p.key"
-)
 
 
 class SqliteIndex:
@@ -69,16 +65,16 @@ class SqliteIndex:
             **memory.READS,
         }
         self._activities: dict[type, Callable[[sqlite3.Connection, Any, Any], Any]] = {
-            ops.Get: _get,
-            ops.List: _list,
+            ops.Get: results.get,
+            ops.List: results.list_live,
             fileops.ReadFile: files.read,
             fileops.ListFiles: files.list_all,
             fileops.FindWrite: files.find_write,
         }
         self._writes: dict[type, Callable[[sqlite3.Connection, Any], Any]] = {
-            ops.Insert: _insert,
+            ops.Insert: inserting.insert,
             ops.Replace: adopting.replace,
-            fileops.WriteFile: _write_file,
+            fileops.WriteFile: inserting.write_file,
             ops.Remove: retention.remove,
             ops.Forget: upkeep.forget,
             **memory.WRITES,
@@ -194,204 +190,3 @@ def _patience(db: sqlite3.Connection, seconds: float) -> Iterator[None]:
         yield
     finally:
         db.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
-
-
-# --- reads --------------------------------------------------------------------------------------
-
-
-def _result(scope: Scope, row: Sequence[Any], data: bytes | None) -> ops.Result:
-    return ops.Result(
-        scope=scope,
-        id=to_text(row[0]),
-        call=row[1],
-        tool=to_text(row[2]),
-        args=to_text(row[3]),
-        status=to_text(row[4]),
-        shape=shape_from_blob(row[5]),
-        preview=to_text(row[6]),
-        created_at=row[7],
-        same_as=to_text(row[8]),
-        payload=payload_from(row[9], row[10], row[11], row[12], row[13], data),
-    )
-
-
-def _row(
-    db: sqlite3.Connection, scope: Scope, session: int, id: bytes
-) -> tuple[int, ops.Result] | None:
-    row = db.execute(
-        f"SELECT {_RESULT}, r.seq, d.data FROM results r JOIN payloads p ON p.n = r.payload"
-        " LEFT JOIN inline d ON d.payload = p.n WHERE r.session = ? AND r.id = ?",
-        (session, id),
-    ).fetchone()
-    return None if row is None else (row[14], _result(scope, row, row[15]))
-
-
-def _get(
-    db: sqlite3.Connection, op: ops.Get, session: Session | None
-) -> ops.Result | ops.Tombstone | None:
-    if session is None:
-        return None
-    found = _row(db, op.scope, session.n, to_blob(op.id))
-    if found is not None:
-        seq, result = found
-        if seq >= session.floor and not session.expired(op.now):
-            return result
-        at = session.floor_at if seq < session.floor else session.expires_at
-        assert at is not None
-        return ops.Tombstone(result.id, result.tool, result.args, result.shape, "expired", at)
-    row = db.execute(
-        "SELECT id, tool, args, shape, why, gone_at FROM tombstones WHERE session = ? AND id = ?",
-        (session.n, to_blob(op.id)),
-    ).fetchone()
-    if row is None:
-        return None
-    return ops.Tombstone(
-        to_text(row[0]), to_text(row[1]), to_text(row[2]), shape_from_blob(row[3]), row[4], row[5]
-    )
-
-
-def _list(
-    db: sqlite3.Connection, op: ops.List, session: Session | None
-) -> tuple[Sequence[ops.Result], int]:
-    total = 0 if session is None else session.live(op.now)
-    after, limit = max(op.after, 0), min(op.limit, total)
-    if session is None or after >= total or limit <= 0:
-        return (), total
-    rows = db.execute(
-        f"SELECT {_RESULT} FROM results r JOIN payloads p ON p.n = r.payload"
-        " WHERE r.session = ? AND r.seq >= ? ORDER BY r.seq LIMIT ?",
-        (session.n, _seq_at(db, session, after, total), limit),
-    )
-    return [_result(op.scope, row, None) for row in rows], total
-
-
-def _seq_at(db: sqlite3.Connection, session: Session, after: int, total: int) -> int:
-    """The seq of the live row that `after` others come before."""
-    where = "FROM results WHERE session = ? AND seq >= ?"
-    first, last = (
-        db.execute(f"SELECT {edge}(seq) {where}", (session.n, session.floor)).fetchone()[0]
-        for edge in ("min", "max")
-    )
-    if last - first + 1 == total:
-        # No gaps: nothing was deleted out of the middle. So a list's end costs what its start does.
-        return int(first + after)
-    order, skip = ("ASC", after) if after * 2 < total else ("DESC", total - 1 - after)
-    (seq,) = db.execute(
-        f"SELECT seq {where} ORDER BY seq {order} LIMIT 1 OFFSET ?",
-        (session.n, session.floor, skip),
-    ).fetchone()
-    return int(seq)
-
-
-# --- insert -------------------------------------------------------------------------------------
-
-
-def _insert(db: sqlite3.Connection, op: ops.Insert) -> ops.Inserted | None:
-    given, scope = op.result.payload, op.result.scope
-    stored = adopting.find(db, ops.FindPayload(scope.tenant, given.digest))
-    if adopting.is_gone(db, given, stored):
-        return None
-    with adopting.held(db, scope.tenant, stored):
-        session = sessions.open_session(db, scope, op.ttl, op.now)
-        payload, adopted = adopting.adopt(db, session.tenant, given, stored)
-        id, created, ended = _take_id(db, op, session, payload)
-        if created:
-            if ended is not None:
-                # The row of an earlier life makes room. Holding its payload meanwhile keeps the trigger
-                # from releasing what the new row needs.
-                db.execute("UPDATE payloads SET refs = refs + 1 WHERE n = ?", (payload,))
-                db.execute("DELETE FROM results WHERE session = ? AND seq = ?", (session.n, ended))
-            _add_row(db, op.result, session, payload, id)
-            if ended is not None:
-                db.execute("UPDATE payloads SET refs = refs - 1 WHERE n = ?", (payload,))
-            retention.enforce(db, op.quota, session.n, session.next_seq, op.now)
-            # After the quota, so that it never names a row which this very insert pushed out. A row
-            # that names another was never shown in full, so it is not the one to name.
-            db.execute(
-                "UPDATE results SET same_as = coalesce((SELECT id FROM results WHERE payload = ?"
-                " AND session = ? AND seq >= ? AND seq < ? AND same_as = x'' ORDER BY seq LIMIT 1),"
-                " x'')"
-                " WHERE session = ? AND seq = ?",
-                (payload, session.n, session.floor, session.next_seq, session.n, session.next_seq),
-            )
-        found = _row(db, scope, session.n, id)
-        assert found is not None
-        return ops.Inserted(result=found[1], created=created, adopted=adopted)
-
-
-def _write_file(db: sqlite3.Connection, op: fileops.WriteFile) -> fileops.Wrote | None:
-    stored = adopting.find(db, ops.FindPayload(op.scope.tenant, op.payload.digest))
-    if adopting.is_gone(db, op.payload, stored):
-        return None
-    with adopting.held(db, op.scope.tenant, stored):
-        session = sessions.open_session(db, op.scope, op.ttl, op.now)
-        at = files.standing(db, op, session)
-        if isinstance(at, fileops.Wrote):
-            return at
-        payload, adopted = adopting.adopt(db, session.tenant, op.payload, stored)
-        written = files.add(db, op, session, payload, at)
-        if not retention.enforce(db, op.quota, session.n, -1, op.now):
-            raise StoreUnavailable("the files as they stand fill the quota", reason="over quota")
-        return fileops.Wrote("written", written, adopted)
-
-
-def _take_id(
-    db: sqlite3.Connection, op: ops.Insert, session: Session, payload: int
-) -> tuple[bytes, bool, int | None]:
-    """The id for this call and content, whether a row must be made for it, and the seq of a row
-    with that id which ran out with an earlier life of the session.
-
-    An id that this call and content had before wins over a shorter one that became free: a replay
-    gives the same handle.
-    """
-    ids = [to_blob(id) for id in sorted(op.ids, key=len)]
-    marks = ", ".join("?" * len(ids))
-    call, digest = op.result.call, op.result.payload.digest
-    taken: dict[bytes, tuple[int | None, bool]] = {}
-    for id, seq, own in db.execute(
-        f"SELECT id, seq, call = ? AND payload = ? FROM results"
-        f" WHERE session = ? AND id IN ({marks})",
-        (call, payload, session.n, *ids),
-    ):
-        taken[id] = (seq, bool(own))
-    for id, own in db.execute(
-        f"SELECT id, call = ? AND digest = ? FROM tombstones WHERE session = ? AND id IN ({marks})",
-        (call, digest, session.n, *ids),
-    ):
-        taken[id] = (None, bool(own))
-    for id in ids:
-        seq, own = taken.get(id, (None, False))
-        if not own:
-            continue
-        if seq is None:
-            db.execute("DELETE FROM tombstones WHERE session = ? AND id = ?", (session.n, id))
-        return id, seq is None or seq < session.floor, seq
-    for id in ids:
-        if id not in taken:
-            return id, True, None
-    raise StoreUnavailable("every id offered for a result is taken in its session", reason="failed")
-
-
-def _add_row(
-    db: sqlite3.Connection, result: ops.Result, session: Session, payload: int, id: bytes
-) -> None:
-    db.execute(
-        "INSERT INTO results (tenant, session, seq, id, call, payload, size, created_at, same_as,"
-        " tool, status, args, shape, preview) VALUES (?, ?, ?, ?, ?, ?, ?, ?, x'', ?, ?, ?, ?, ?)",
-        (
-            session.tenant,
-            session.n,
-            session.next_seq,
-            id,
-            result.call,
-            payload,
-            result.shape.size,
-            result.created_at,
-            to_blob(result.tool),
-            to_blob(result.status),
-            to_blob(result.args),
-            shape_to_blob(result.shape),
-            to_blob(result.preview),
-        ),
-    )
-    db.execute("UPDATE sessions SET next_seq = next_seq + 1 WHERE n = ?", (session.n,))

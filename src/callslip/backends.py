@@ -1,0 +1,41 @@
+"""Which parts the store of some settings is made of: index, payload store and spool.
+
+The one place that knows every kind of index and what is put around one; each part is opened by its
+first operation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from callslip.settings import Settings, place_of
+from callslip.stacks.drive import Backend, Lazy
+from callslip.stacks.ops import Runs
+
+
+def backend_of(settings: Settings, spool: Path | None) -> Backend:
+    """The parts of a store, each opened by its first operation: a folder appears when it is used."""
+
+    # Resolved once, by the first use: a folder changed in between must not part index and payloads.
+    place = cache(lambda: place_of(settings))
+
+    def index() -> Runs:
+        from callslip.stacks.index.sqlite import SqliteIndex
+
+        return SqliteIndex(place().index or ":memory:")
+
+    def payloads() -> Runs:
+        from callslip.stacks.payloads import open_payloads
+        from callslip.stacks.payloads.placed import PlacedPayloads
+
+        file, where = place().index, place().payloads
+        opened = open_payloads(where)
+        return opened if file is None else PlacedPayloads(opened, lazy, where, file.parent)
+
+    lazy = Lazy(index)
+    if spool is None:
+        return Backend(lazy, Lazy(payloads))
+    local = replace(settings, url=str(spool), payloads=None)
+    return Backend(lazy, Lazy(payloads), backend_of(local, None))

@@ -1,0 +1,123 @@
+"""Inserting a row, or a version of a scratch file, with its payload and its session."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from callslip.errors import StoreUnavailable
+from callslip.stacks import fileops, ops
+from callslip.stacks.index import adopting, files, retention, sessions
+from callslip.stacks.index.results import row_of
+from callslip.stacks.index.rows import shape_to_blob, to_blob
+from callslip.stacks.index.sessions import Session
+
+
+def insert(db: sqlite3.Connection, op: ops.Insert) -> ops.Inserted | None:
+    given, scope = op.result.payload, op.result.scope
+    stored = adopting.find(db, ops.FindPayload(scope.tenant, given.digest))
+    if adopting.is_gone(db, given, stored):
+        return None
+    with adopting.held(db, scope.tenant, stored):
+        session = sessions.open_session(db, scope, op.ttl, op.now)
+        payload, adopted = adopting.adopt(db, session.tenant, given, stored)
+        id, created, ended = _take_id(db, op, session, payload)
+        if created:
+            if ended is not None:
+                # The row of an earlier life makes room. Holding its payload meanwhile keeps the trigger
+                # from releasing what the new row needs.
+                db.execute("UPDATE payloads SET refs = refs + 1 WHERE n = ?", (payload,))
+                db.execute("DELETE FROM results WHERE session = ? AND seq = ?", (session.n, ended))
+            _add_row(db, op.result, session, payload, id)
+            if ended is not None:
+                db.execute("UPDATE payloads SET refs = refs - 1 WHERE n = ?", (payload,))
+            retention.enforce(db, op.quota, session.n, session.next_seq, op.now)
+            # After the quota, so that it never names a row which this very insert pushed out. A row
+            # that names another was never shown in full, so it is not the one to name.
+            db.execute(
+                "UPDATE results SET same_as = coalesce((SELECT id FROM results WHERE payload = ?"
+                " AND session = ? AND seq >= ? AND seq < ? AND same_as = x'' ORDER BY seq LIMIT 1),"
+                " x'')"
+                " WHERE session = ? AND seq = ?",
+                (payload, session.n, session.floor, session.next_seq, session.n, session.next_seq),
+            )
+        found = row_of(db, scope, session.n, id)
+        assert found is not None
+        return ops.Inserted(result=found[1], created=created, adopted=adopted)
+
+
+def write_file(db: sqlite3.Connection, op: fileops.WriteFile) -> fileops.Wrote | None:
+    stored = adopting.find(db, ops.FindPayload(op.scope.tenant, op.payload.digest))
+    if adopting.is_gone(db, op.payload, stored):
+        return None
+    with adopting.held(db, op.scope.tenant, stored):
+        session = sessions.open_session(db, op.scope, op.ttl, op.now)
+        at = files.standing(db, op, session)
+        if isinstance(at, fileops.Wrote):
+            return at
+        payload, adopted = adopting.adopt(db, session.tenant, op.payload, stored)
+        written = files.add(db, op, session, payload, at)
+        if not retention.enforce(db, op.quota, session.n, -1, op.now):
+            raise StoreUnavailable("the files as they stand fill the quota", reason="over quota")
+        return fileops.Wrote("written", written, adopted)
+
+
+def _take_id(
+    db: sqlite3.Connection, op: ops.Insert, session: Session, payload: int
+) -> tuple[bytes, bool, int | None]:
+    """The id for this call and content, whether a row must be made for it, and the seq of a row
+    with that id which ran out with an earlier life of the session.
+
+    An id that this call and content had before wins over a shorter one that became free: a replay
+    gives the same handle.
+    """
+    ids = [to_blob(id) for id in sorted(op.ids, key=len)]
+    marks = ", ".join("?" * len(ids))
+    call, digest = op.result.call, op.result.payload.digest
+    taken: dict[bytes, tuple[int | None, bool]] = {}
+    for id, seq, own in db.execute(
+        f"SELECT id, seq, call = ? AND payload = ? FROM results"
+        f" WHERE session = ? AND id IN ({marks})",
+        (call, payload, session.n, *ids),
+    ):
+        taken[id] = (seq, bool(own))
+    for id, own in db.execute(
+        f"SELECT id, call = ? AND digest = ? FROM tombstones WHERE session = ? AND id IN ({marks})",
+        (call, digest, session.n, *ids),
+    ):
+        taken[id] = (None, bool(own))
+    for id in ids:
+        seq, own = taken.get(id, (None, False))
+        if not own:
+            continue
+        if seq is None:
+            db.execute("DELETE FROM tombstones WHERE session = ? AND id = ?", (session.n, id))
+        return id, seq is None or seq < session.floor, seq
+    for id in ids:
+        if id not in taken:
+            return id, True, None
+    raise StoreUnavailable("every id offered for a result is taken in its session", reason="failed")
+
+
+def _add_row(
+    db: sqlite3.Connection, result: ops.Result, session: Session, payload: int, id: bytes
+) -> None:
+    db.execute(
+        "INSERT INTO results (tenant, session, seq, id, call, payload, size, created_at, same_as,"
+        " tool, status, args, shape, preview) VALUES (?, ?, ?, ?, ?, ?, ?, ?, x'', ?, ?, ?, ?, ?)",
+        (
+            session.tenant,
+            session.n,
+            session.next_seq,
+            id,
+            result.call,
+            payload,
+            result.shape.size,
+            result.created_at,
+            to_blob(result.tool),
+            to_blob(result.status),
+            to_blob(result.args),
+            shape_to_blob(result.shape),
+            to_blob(result.preview),
+        ),
+    )
+    db.execute("UPDATE sessions SET next_seq = next_seq + 1 WHERE n = ?", (session.n,))

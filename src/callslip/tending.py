@@ -1,0 +1,168 @@
+"""The upkeep of a `ResultStore`: sweeping, collecting, verifying, counting, deleting, delivering."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from callslip import limits
+from callslip.errors import StoreUnavailable
+from callslip.settings import Event, Settings
+from callslip.stacks import upkeep
+from callslip.stacks.drive import Backend, adrive, drive
+from callslip.stacks.ops import Count, Flow, Remove, Runs, Totals, aside, do
+from callslip.stacks.reader import Caches
+from callslip.stacks.upkeep import Cleaned, Findings
+
+if TYPE_CHECKING:
+    from callslip.reading.query import Tables
+
+T = TypeVar("T")
+logger = logging.getLogger("callslip")
+
+
+class Tending:
+    """What `ResultStore` inherits: it has settings and a backend, and runs flows on it."""
+
+    settings: Settings
+    caches: Caches
+    _backend: Backend
+    _tables: Tables | None
+    _spool_folder: Path | None
+    _tidied_at: float
+    _spooled: bool
+
+    # --- running flows ---
+
+    def run_flow(self, flow: Flow[T]) -> T:
+        """Run a flow of this store, here."""
+        return drive(self._backend, flow)
+
+    async def arun_flow(self, flow: Flow[T]) -> T:
+        """Run a flow of this store, off the event loop."""
+        return await adrive(self._backend, flow)
+
+    def now(self) -> float:
+        """Seconds since the epoch, on the store's clock."""
+        return self.settings.clock()
+
+    def emit(self, event: Event) -> None:
+        """Log an event and hand it to `on_event`; a hook that raises is logged, never passed on."""
+        level = logging.INFO if event.name in ("stored", "delivered") else logging.WARNING
+        logger.log(level, "%s", event, extra={"callslip": event})
+        if self.settings.on_event is not None:
+            try:
+                self.settings.on_event(event)
+            except Exception:
+                logger.exception("on_event raised for %s", event.name)
+
+    # --- upkeep ---
+
+    def upkeep(self) -> Flow[None]:
+        """What a put does by the way, at most every half minute: a bounded share of the sweep, and
+        the delivery of what the spool holds. A store that is away again is no error here."""
+        now = time.monotonic()
+        if now - self._tidied_at < limits.SWEEP_EVERY_SECONDS and not self._spooled:
+            return
+        self._tidied_at = now
+        try:
+            yield from upkeep.tidy(self.now())
+            yield from self._deliver()
+        except StoreUnavailable as error:
+            logger.warning("upkeep put off: %s", error)
+        except Exception:
+            # What was just stored is stored: upkeep that fails must not say otherwise.
+            logger.exception("upkeep failed")
+
+    def note_spooled(self) -> None:
+        """Something went into the spool: deliver it at the next put that works."""
+        self._spooled = True
+
+    def _deliver(self) -> Flow[int]:
+        if self.spool is None or not (self._spooled or self._spool_waits()):
+            return 0
+        arrived = yield from upkeep.deliver(
+            self.spool, self.now(), self.settings.ttl_seconds, self.settings.quota
+        )
+        self._spooled = False
+        for row in arrived:
+            self.emit(Event("delivered", row.tool, row.id, row.shape.size))
+        return len(arrived)
+
+    def sweep(self) -> None:
+        """Turn the results of every expired session into tombstones, and delete what they held."""
+        self.run_flow(upkeep.sweep(self.now()))
+
+    async def asweep(self) -> None:
+        """`sweep`, off the event loop."""
+        await self.arun_flow(upkeep.sweep(self.now()))
+
+    def gc(self, grace_seconds: float = limits.ORPHAN_GRACE_SECONDS) -> Cleaned:
+        """Sweep, delete orphans older than `grace_seconds`, deliver the spool, mend counts."""
+        return self.run_flow(self._gc(grace_seconds))
+
+    async def agc(self, grace_seconds: float = limits.ORPHAN_GRACE_SECONDS) -> Cleaned:
+        """`gc`, off the event loop."""
+        return await self.arun_flow(self._gc(grace_seconds))
+
+    def _gc(self, grace_seconds: float) -> Flow[Cleaned]:
+        delivered = yield from self._deliver()
+        cleaned = yield from upkeep.gc(self.now(), grace_seconds, time.time())
+        return replace(cleaned, delivered=delivered)
+
+    def verify(self, progress: Callable[[int], object] | None = None) -> Findings:
+        """Read every payload back against its checksums. `findings.ok`, `findings.problems`."""
+        return self.run_flow(upkeep.verify(progress))
+
+    async def averify(self, progress: Callable[[int], object] | None = None) -> Findings:
+        """`verify`, off the event loop."""
+        return await self.arun_flow(upkeep.verify(progress))
+
+    def stats(self, *, tenant: str | None = None) -> Totals:
+        """How much the store, or one tenant, holds."""
+        return self.run_flow(do(Count(tenant=tenant)))
+
+    async def astats(self, *, tenant: str | None = None) -> Totals:
+        """`stats`, off the event loop."""
+        return await self.arun_flow(do(Count(tenant=tenant)))
+
+    def delete(
+        self, *, tenant: str = "", user: str | None = None, session: str | None = None
+    ) -> int:
+        """Delete for good all results of a tenant, of a user, or of a user's session.
+
+        Leaves no tombstones, and nothing of it in memory. Answers how many results went.
+        """
+        return self.run_flow(self._delete(tenant, user, session))
+
+    async def adelete(
+        self, *, tenant: str = "", user: str | None = None, session: str | None = None
+    ) -> int:
+        """`delete`, off the event loop."""
+        return await self.arun_flow(self._delete(tenant, user, session))
+
+    def _delete(self, tenant: str, user: str | None, session: str | None) -> Flow[int]:
+        if session is not None and user is None:
+            user = ""
+        op = Remove("deleted", self.now(), tenant, user, session, tombstones=False)
+        removed = yield from upkeep.remove(op)
+        if self.spool is not None and self._spool_waits():
+            yield from aside(upkeep.remove(op))
+        self.caches = Caches()
+        self._tables = None
+        return removed
+
+    # --- parts ---
+
+    @property
+    def spool(self) -> Runs | None:
+        """The local store that takes results while this one is away; None if there is none."""
+        return self._backend.spool
+
+    def _spool_waits(self) -> bool:
+        folder = self._spool_folder
+        return folder is not None and (folder / "index.db").exists()
