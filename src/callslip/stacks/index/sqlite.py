@@ -16,7 +16,9 @@ from typing import Any, TypeVar, cast
 from callslip.errors import SettingsError, StoreUnavailable
 from callslip.limits import BUSY_SECONDS
 from callslip.stacks import fileops, memoryops, ops
+from callslip.stacks.checkops import CheckIndex
 from callslip.stacks.index import (
+    about,
     adopting,
     files,
     inserting,
@@ -115,6 +117,8 @@ class SqliteIndex:
         if kind is ops.PayloadPlace:
             return self._place(op)
         with self._pool.borrow() as db:
+            if kind is CheckIndex:
+                return about.facts(db, op)
             if kind in self._reads:
                 with _transaction(db, "DEFERRED"):
                     return self._reads[kind](db, op)
