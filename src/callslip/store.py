@@ -12,6 +12,7 @@ from callslip import limits
 from callslip.backends import backend_of
 from callslip.errors import SettingsError
 from callslip.handle import Quota, Scope
+from callslip.operating import Operating
 from callslip.settings import (
     Authorize,
     Event,
@@ -25,7 +26,6 @@ from callslip.settings import (
     spool_of,
 )
 from callslip.stacks.reader import Caches
-from callslip.tending import Tending
 from callslip.window.policy import Rule
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def _made(kind: type[ResultStore], settings: Settings) -> ResultStore:
     return store
 
 
-class ResultStore(Tending):
+class ResultStore(Operating):
     """Keeps large results outside the model's window and gives each an address.
 
     ``ResultStore()`` keeps them in ``./.callslip`` (SQLite and a folder); a first argument names

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from callslip import limits
 from callslip.errors import StoreUnavailable
 from callslip.settings import Event, Settings
-from callslip.stacks import checking, upkeep
-from callslip.stacks.checking import Health
+from callslip.stacks import upkeep
 from callslip.stacks.drive import Backend, adrive, drive
 from callslip.stacks.ops import Count, Flow, Remove, Runs, Totals, aside, do
 from callslip.stacks.reader import Caches
@@ -156,26 +155,6 @@ class Tending:
         self.caches = Caches()
         self._tables = None
         return removed
-
-    # --- how it is ---
-
-    def health(self) -> Health:
-        """Whether the store works, for a worker's health check: one request to the index, one to
-        the payload store, reads only. Never raises for their sake: `health.ok`, `health.problems`."""
-        return self.run_flow(checking.look(self._spool_waits()))
-
-    async def ahealth(self) -> Health:
-        """`health`, off the event loop."""
-        return await self.arun_flow(checking.look(self._spool_waits()))
-
-    def examine(self) -> Health:
-        """What `callslip doctor` says: besides `health`, the index is written to, an object is put,
-        read back and deleted, and the servers' clocks are compared with this machine's."""
-        return self.run_flow(checking.examine(self._spool_waits(), time.time))
-
-    async def aexamine(self) -> Health:
-        """`examine`, off the event loop."""
-        return await self.arun_flow(checking.examine(self._spool_waits(), time.time))
 
     # --- parts ---
 

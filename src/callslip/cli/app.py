@@ -34,6 +34,9 @@ _COMMANDS = {
     "stats": "upkeep",
     "gc": "upkeep",
     "verify": "upkeep",
+    "doctor": "operating",
+    "migrate": "operating",
+    "backup": "operating",
     "completion": "completion",
 }
 

@@ -93,6 +93,11 @@ def examine(spool: bool, wall: Callable[[], float]) -> Flow[Health]:
     return Health(tuple(checks), time.monotonic() - began)
 
 
+def touched() -> Flow[None]:
+    """Have the index opened, and so migrated."""
+    yield from do(CheckIndex(write=False))
+
+
 def _checked(part: str, flow: Flow[str]) -> Flow[Check]:
     began = time.monotonic()
     try:
@@ -168,6 +173,6 @@ def _spool(waits: bool) -> Flow[Check]:
     return Check(
         "spool",
         False,
-        f"{held.results} results wait to be delivered",
+        f"{held.results} result{'s wait' if held.results > 1 else ' waits'} to be delivered",
         "once the store is back, the next put delivers them, or `callslip gc` now",
     )
