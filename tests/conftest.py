@@ -1,10 +1,12 @@
-"""What every test needs: a spool that is not this user's own."""
+"""What every test needs: a spool that is not this user's own, and the servers for who asks."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+
+pytest_plugins = ["tests.servers.plugin"]
 
 
 @pytest.fixture(autouse=True)
