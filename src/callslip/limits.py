@@ -143,3 +143,18 @@ VECTORS_BY_THE_WAY = 256
 EMBEDDED_AT_ONCE = 64
 PROBE_TEXT = "The quick brown fox asks two librarians for call slip 1874."
 """What tells one embedding from another: the vector that it makes of this."""
+
+# --- a PostgreSQL index ---------------------------------------------------------------------------
+
+INDEX_SECONDS = 10.0
+"""No operation on it takes longer: waiting for a connection, for locks and retries included."""
+
+INDEX_CONNECT_SECONDS = 3.0
+INDEX_LOCK_SECONDS = 5.0
+INDEX_CONNECTIONS = 8
+"""Connections that one process holds at the most; `?connections=` in the URL."""
+
+INDEX_IDLE_SECONDS = 300.0
+"""A connection that was not used for longer is closed: firewalls drop such ones silently."""
+
+MIGRATION_SECONDS = 600.0

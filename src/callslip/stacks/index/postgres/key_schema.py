@@ -1,0 +1,5 @@
+"""The PostgreSQL schema of keys: one migration."""
+
+from __future__ import annotations
+
+KEYS: tuple[str, ...] = ()

@@ -1,0 +1,133 @@
+"""Transactions on a server that may be slow, restarted or gone: bounded, retried, and their errors.
+
+What psycopg says is never passed on: its messages quote statements, values and addresses.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import psycopg
+
+from callslip.errors import StoreUnavailable
+from callslip.limits import INDEX_SECONDS
+from callslip.stacks.index.postgres import schema
+from callslip.stacks.index.postgres.address import address_of
+from callslip.stacks.index.postgres.pool import Pool, TimedOut
+from callslip.stacks.index.postgres.transaction import Db
+
+T = TypeVar("T")
+
+_TRIES = 4
+"""How often a transaction is run that others' transactions undid."""
+
+_REASONS = {
+    "53100": "disk full",
+    "42501": "permission denied",
+    "25006": "permission denied",
+    "57014": "timed out",
+    "55P03": "locked",
+    "40001": "locked",
+    "40P01": "locked",
+    "53300": "unreachable",
+    "57P01": "unreachable",
+    "57P02": "unreachable",
+    "57P03": "unreachable",
+    "57P05": "unreachable",
+    "25P03": "timed out",
+}
+_UNDONE = ("40001", "40P01")
+_ABSENT = ("3F000", "42P01", "42883")
+"""A schema, a table or a function that is not there: it was dropped under us, or is of before."""
+
+
+def reason_of(error: psycopg.Error) -> str:
+    """The fixed words of `StoreUnavailable.reason` for a server's or the driver's error."""
+    state = error.sqlstate
+    if isinstance(error, TimedOut | psycopg.errors.ConnectionTimeout):
+        return "timed out"
+    if state is None:
+        return "unreachable" if isinstance(error, psycopg.OperationalError) else "failed"
+    if state[:2] == "28":
+        return "permission denied"
+    return "unreachable" if state[:2] == "08" else _REASONS.get(state, "failed")
+
+
+def unavailable(error: psycopg.Error, shown: str) -> StoreUnavailable:
+    """The error of ours that one of psycopg's becomes."""
+    name = type(error).__name__ + (f", SQLSTATE {error.sqlstate}" if error.sqlstate else "")
+    return StoreUnavailable(f"the index {shown} could not answer ({name})", reason=reason_of(error))
+
+
+class Server:
+    """The database of a URL, brought to today's schema by the first transaction."""
+
+    def __init__(self, url: str) -> None:
+        self.address = address_of(url)
+        self.pool = Pool(self.address)
+        self._current = False
+        self._lock = threading.Lock()
+
+    def transact(
+        self,
+        work: Callable[[Db], T],
+        *,
+        tenant: bytes | None,
+        again: bool,
+        seconds: float = INDEX_SECONDS,
+    ) -> T:
+        """Run `work` in one transaction, within `seconds` in all.
+
+        It is run anew where others' transactions undid it, and once where the connection was lost
+        before the commit was sent; with `again`, also after. Raises StoreUnavailable.
+        """
+        until = time.monotonic() + seconds
+        undone, lost, absent = 0, False, False
+        while True:
+            db: Db | None = None
+            try:
+                self._migrate(until)
+                with self.pool.borrow(until) as connection:
+                    db = Db(connection, self.address.schema, tenant)
+                    try:
+                        answer = work(db)
+                        db.commit()
+                    except BaseException:
+                        db.rollback()
+                        raise
+                    return answer
+            except psycopg.Error as error:
+                state = error.sqlstate
+                in_time = time.monotonic() < until
+                if in_time and state in _UNDONE and (undone := undone + 1) < _TRIES:
+                    time.sleep(0.01 * undone)
+                    continue
+                if in_time and state in _ABSENT and not absent:
+                    absent = True
+                    self._current = False
+                    continue
+                gone = reason_of(error) == "unreachable" and not isinstance(error, TimedOut)
+                sure = db is None or again or not db.committing
+                # Whatever else is idle was opened before this one broke: the server was restarted.
+                if gone:
+                    self.pool.close()
+                if in_time and gone and sure and not lost:
+                    lost = True
+                    continue
+                raise unavailable(error, self.address.shown) from None
+
+    def _migrate(self, until: float) -> None:
+        if self._current:
+            return
+        with self._lock:
+            if not self._current:
+                with self.pool.borrow(until) as connection:
+                    schema.migrate(connection, self.address)
+                self._current = True
+
+    def close(self) -> None:
+        """Let go of the connections; a later operation opens them again."""
+        self.pool.close()

@@ -1,0 +1,5 @@
+"""The PostgreSQL schema of sharing: one migration."""
+
+from __future__ import annotations
+
+SHARES: tuple[str, ...] = ()
