@@ -10,6 +10,7 @@
     ├── StoreError                  the index or the payload store could not do its work
     │   ├── StoreUnavailable        away, full, locked, refused: the same call may work later
     │   └── PayloadDamaged          stored bytes do not match their checksum: never returned
+    ├── LegalHold                   a legal hold keeps what was to be deleted; nothing was
     ├── PatternError                a search pattern that RE2 does not take (also a ValueError)
     ├── FileError                   a scratch file: a bad path, or what cannot be done (a ValueError)
     │   ├── FileStale               it was changed since the writer saw it: nothing was written
@@ -34,6 +35,7 @@ __all__ = [
     "FileStale",
     "HandleError",
     "HandleGone",
+    "LegalHold",
     "NotRestorable",
     "PatternError",
     "PayloadDamaged",
@@ -106,6 +108,13 @@ class PayloadDamaged(StoreError):
             for_model="This part of the stored result is damaged and cannot be shown; "
             "read another part, or run the tool again.",
         )
+
+
+class LegalHold(CallslipError):
+    """What was to be deleted or closed is under a legal hold: nothing of it was done."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, for_model="This is kept for now and cannot be removed.")
 
 
 class PatternError(CallslipError, ValueError):

@@ -112,6 +112,7 @@ class Remember(IndexOp[Remembered]):
     - An expired fact is no fact: what it said, and its history, go before anything is looked up.
     - `most_facts`, `most_bytes`: then the facts of this very namespace that were told or changed
       longest ago go, never this one.
+    - `subjects`: whom it is about, for `auditops.RemoveSubject`; added to those it has.
     """
 
     namespace: Namespace
@@ -121,6 +122,7 @@ class Remember(IndexOp[Remembered]):
     merge: bool = True
     most_facts: int | None = None
     most_bytes: int | None = None
+    subjects: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

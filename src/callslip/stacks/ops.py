@@ -156,7 +156,11 @@ class Insert(IndexOp["Inserted | None"]):
     - `same_as` of the stored row is the id of the session's first live row with the same payload
       whose own `same_as` is "", and so was shown in full; "" if there is none: then this one is.
     - With a quota, the oldest other rows of the session (then of the tenant) become tombstones
-      (`evicted`) until it holds; their payloads are released to the garbage list.
+      (`evicted`) until it holds; their payloads are released to the garbage list. What a legal hold
+      covers stays (`auditops.PlaceHold`).
+    - `expires_at`: the row itself runs out then, whatever is done in its session. It is a tombstone
+      (`expired`) for every reader from that moment on; of a row that is there already it stays.
+    - `subjects`: whom it is about, for `auditops.RemoveSubject`; added to those it has.
     """
 
     result: Result
@@ -164,6 +168,8 @@ class Insert(IndexOp["Inserted | None"]):
     ttl: float | None
     quota: Quota
     now: float
+    expires_at: float | None = None
+    subjects: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,22 +194,26 @@ class PayloadPlace(IndexOp["str | None"]):
 class Get(IndexOp["Result | Tombstone | None"]):
     """A row by scope and id, or its tombstone, or None. A session whose `ttl` has run out since
     its last activity is expired for a reader even before the sweep has been there. Counts as
-    activity (written at most once a minute for each session, or a tenth of its ttl)."""
+    activity (written at most once a minute for each session, or a tenth of its ttl).
+
+    `action` is what it is for, in the audit's words; "" for what is not told."""
 
     scope: Scope
     id: str
     now: float
+    action: str = "read"
 
 
 @dataclass(frozen=True, slots=True)
 class List(IndexOp["tuple[Sequence[Result], int]"]):
     """Live rows of a session, oldest first, `limit` of them after skipping `after`, and how many
-    there are in all. Payload `data` is left out. Counts as activity."""
+    there are in all. Payload `data` is left out. Counts as activity. `action` as in `Get`."""
 
     scope: Scope
     after: int
     limit: int
     now: float
+    action: str = "listed"
 
 
 @dataclass(frozen=True, slots=True)
