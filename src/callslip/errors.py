@@ -18,6 +18,7 @@
     ├── FactError                   memory: a fact that is not taken, or not there
     │   ├── FactRefused             it holds a credential, or a `screen` refused it (a ValueError)
     │   └── UnknownFact             no fact of that id in this namespace (also a LookupError)
+    ├── RunGone                     a team's run was deleted under way (also a LookupError)
     ├── QueryError                  a query that is not taken, or took too long (also a ValueError)
     └── NotRestorable               a stored Python object needs a class that is not importable here
 
@@ -40,6 +41,7 @@ __all__ = [
     "PatternError",
     "PayloadDamaged",
     "QueryError",
+    "RunGone",
     "SettingsError",
     "StoreError",
     "StoreUnavailable",
@@ -175,6 +177,17 @@ class QueryError(CallslipError, ValueError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, for_model=message)
+
+
+class RunGone(CallslipError, LookupError):
+    """A run of a team or an agent was deleted, or its session was, while it was under way. What it
+    had stored is deleted, too; nothing is left to continue."""
+
+    def __init__(self, run: str) -> None:
+        super().__init__(
+            f"run {run!r} was deleted while it was under way: nothing of it is kept, and it cannot "
+            "be continued"
+        )
 
 
 class NotRestorable(CallslipError):

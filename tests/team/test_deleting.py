@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 from langgraph.types import interrupt
 
-from callslip.errors import HandleGone, UnknownHandle
+from callslip.errors import HandleGone, RunGone, UnknownHandle
 from callslip.team import Agent, InMemoryDb, RunOutput, SqliteDb, Team
-from tests.team.team_helpers import REPORT, call, delegate, ids_in, scripted
+from tests.team.team_helpers import MODES, REPORT, call, delegate, go, ids_in, scripted
 
 
 def team_on(db: SqliteDb, *answers: str) -> Team:
@@ -94,6 +95,44 @@ def test_a_paused_run_can_be_deleted_with_what_it_stored(db: SqliteDb) -> None:
     assert agent.result_store.stats().results == 0
     thread = {"configurable": {"thread_id": paused.run_id}}
     assert db.saver.get_tuple(thread) is None  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_deleted_while_it_runs_a_run_ends_with_an_error_that_says_so_and_leaves_nothing(
+    mode: str, db: SqliteDb
+) -> None:
+    """The session goes while a member is at work: neither the member's nor the leader's is kept."""
+
+    def late() -> str:
+        """Somebody deletes the session meanwhile."""
+        team.delete_session("s1")
+        return REPORT
+
+    member = Agent(id="a", model=scripted(call("late"), REPORT), tools=[late])
+    team = Team(
+        model=scripted(delegate("a"), "Done."),
+        members=[member],
+        db=db,
+        offload_tool_results=True,
+    )
+    with pytest.raises(RunGone, match="was deleted while it was under way"):
+        go(mode, team, "Go.", session_id="s1")
+    assert team.runs("s1") == []
+    assert list(db.saver.list(None)) == []
+    assert team.result_store is not None and team.result_store.stats().results == 0
+
+
+def test_a_delegation_of_a_deleted_session_begins_no_run(db: SqliteDb) -> None:
+    def leads(messages: Any) -> Any:
+        team.delete_session("s1")
+        return delegate("a")
+
+    member = Agent(id="a", model=scripted("never asked"))
+    team = Team(model=scripted(leads, "Done."), members=[member], db=db)
+    with pytest.raises(RunGone):
+        team.run("Go.", session_id="s1")
+    assert member.model.seen == []  # type: ignore[union-attr]
+    assert team.runs("s1") == [] and list(db.saver.list(None)) == []
 
 
 def test_a_session_is_deleted_by_a_team_that_does_not_offload_any_more(db: SqliteDb) -> None:

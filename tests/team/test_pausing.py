@@ -9,6 +9,7 @@ import pytest
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langgraph.types import interrupt
 
+from callslip.errors import SettingsError
 from callslip.team import Agent, SqliteDb, Team
 from tests.team.team_helpers import (
     MODES,
@@ -156,6 +157,35 @@ def test_without_an_answer_a_paused_run_says_again_what_it_waits_for(db: SqliteD
     paused = agent.run("Go.", session_id="s1")
     assert agent.continue_run(paused).pauses == paused.pauses
     assert agent.continue_run(paused, "no").content == "Done."
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("answer", [None, {}, {"approve": None}, [], ""])
+def test_any_answer_reaches_who_asked_none_and_an_empty_one_too(
+    mode: str, answer: Any, db: SqliteDb
+) -> None:
+    agent = Agent(id="a", model=scripted(call("approve", what="x"), "Done."), tools=[approve])
+    team = Team(model=scripted(delegate("a"), "Done."), members=[agent], db=db)
+    paused = go(mode, team, "Go.", session_id="s1")
+    assert go_on(mode, team, paused, answer).content == "Done."
+    assert agent.model.seen[1][-1].text == f"x: {answer}"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("answer", [None, "yes", {"somebody": "yes"}])
+def test_one_answer_for_two_questions_is_refused_and_the_ids_are_named(
+    answer: Any, db: SqliteDb
+) -> None:
+    both = calls(delegate("a", id="call_a"), delegate("b", id="call_b"))
+    members = [
+        Agent(id=id, model=scripted(call("approve", what=id), "fine"), tools=[approve])
+        for id in "ab"
+    ]
+    team = Team(model=scripted(both, "Done."), members=members, db=db)
+    paused = team.run("Go.", session_id="s1")
+    with pytest.raises(SettingsError, match=paused.pauses[0].id):
+        team.continue_run(paused, answer)
+    out = team.continue_run(paused, {pause.id: "yes" for pause in paused.pauses})
+    assert out.content == "Done."
 
 
 def test_other_runs_of_the_session_go_on_and_do_not_change_what_a_paused_one_saw(

@@ -15,7 +15,7 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from callslip.adapters.langchain import Offload
-from callslip.errors import CallslipError
+from callslip.errors import CallslipError, RunGone
 from callslip.handle import Scope
 from callslip.session import Session
 from callslip.stacks.ops import Flow
@@ -50,8 +50,8 @@ class Failures(AgentMiddleware[Any, Any, Any]):
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[..., Any]) -> Any:
         try:
             return handler(request)
-        except GraphBubbleUp:
-            raise  # an interrupt, or a Command for the graph above
+        except (GraphBubbleUp, RunGone):
+            raise  # an interrupt, a Command for the graph above, or a session that is no more
         except Exception as error:  # noqa: BLE001 - the model gets its text, the log the error
             return _failed(request, error)
 
@@ -60,7 +60,7 @@ class Failures(AgentMiddleware[Any, Any, Any]):
     ) -> Any:
         try:
             return await handler(request)
-        except GraphBubbleUp:
+        except (GraphBubbleUp, RunGone):
             raise
         except Exception as error:  # noqa: BLE001 - the model gets its text, the log the error
             return _failed(request, error)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from langgraph.types import Interrupt, interrupt
 
+from callslip.errors import SettingsError
 from callslip.team.output import Pause
 
 _MEMBER, _QUESTIONS = "callslip_member", "questions"
@@ -20,6 +21,24 @@ def ask(member: str, questions: Any) -> Any:
     """
     pairs = [{"id": id, "value": value} for id, value in questions]
     return interrupt({_MEMBER: member, _QUESTIONS: pairs})
+
+
+def answered(interrupts: Sequence[Interrupt], answer: Any) -> Any:
+    """The answer as LangGraph takes it. Raises `SettingsError` for one answer to several questions.
+
+    LangGraph writes a bare answer down before it goes on, and takes None for none, an empty mapping
+    for answers to nobody: these two go by the id of what waits. Cut off then, a run asks again.
+    """
+    ids = [each.id for each in interrupts]
+    by_id = isinstance(answer, Mapping) and answer and answer.keys() <= set(ids)
+    if len(ids) == 1 and not by_id:
+        return {ids[0]: answer} if answer in (None, {}) else answer
+    if by_id:
+        return answer
+    raise SettingsError(
+        f"answer={answer!r}: this run waits with {len(ids)} questions; give a mapping of their "
+        f"pauses' ids to the answers: {', '.join(ids)}"
+    )
 
 
 def pauses_of(interrupts: Iterable[Interrupt]) -> list[Pause]:

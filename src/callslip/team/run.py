@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 from langgraph.types import Command
 
+from callslip.errors import HandleError, RunGone
 from callslip.stacks.index.runs import StoredRun
 from callslip.store import ResultStore
 from callslip.team import records
 from callslip.team.inputs import named_in
 from callslip.team.keeping import answer_of, exact, in_view, keep
 from callslip.team.output import RunEvent, RunOutput
-from callslip.team.pausing import pauses_of
+from callslip.team.pausing import answered, pauses_of
 from callslip.team.records import Record, packed, unpacked
 
 if TYPE_CHECKING:
@@ -67,19 +69,29 @@ class Run:
     def events(self) -> Iterator[RunEvent]:
         """Run it; the last event has the output."""
         begun = self._begin()
-        if begun is not None and begun.go:
-            for mode, chunk in begun.graph.stream(begun.given, **begun.how):
-                yield from self._told(mode, chunk)
-        yield self._end(begun)
+        try:
+            if begun is not None and begun.go:
+                for mode, chunk in begun.graph.stream(begun.given, **begun.how):
+                    yield from self._told(mode, chunk)
+            last = self._end(begun)
+        except RunGone:
+            self._clear(begun)
+            raise
+        yield last
 
     async def aevents(self) -> AsyncIterator[RunEvent]:
         """`events` for a task; the database is asked in a thread."""
         begun = await asyncio.to_thread(self._begin)
-        if begun is not None and begun.go:
-            async for mode, chunk in begun.graph.astream(begun.given, **begun.how):
-                for event in self._told(mode, chunk):
-                    yield event
-        yield await asyncio.to_thread(self._end, begun)
+        try:
+            if begun is not None and begun.go:
+                async for mode, chunk in begun.graph.astream(begun.given, **begun.how):
+                    for event in self._told(mode, chunk):
+                        yield event
+            last = await asyncio.to_thread(self._end, begun)
+        except RunGone:
+            await asyncio.to_thread(self._clear, begun)
+            raise
+        yield last
 
     # --- before ---
 
@@ -89,6 +101,8 @@ class Run:
         if found is not None and found.status == "completed":
             return None
         if found is None:
+            if self.parent and self.db.runs.get(self.user, self.session, self.parent) is None:
+                raise RunGone(self.parent)
             record = Record(self.owner.id, self.place, self.input, self._before())
             row = StoredRun(self.user, self.session, self.run_id, self.path, "running", self.parent)
             self.db.runs.put(packed(row, record))
@@ -112,7 +126,7 @@ class Run:
         if not state.values.get("messages"):
             given = {"messages": record.input}
         elif state.interrupts and self.resume is not NOTHING:
-            given = Command(resume=self.resume)
+            given = Command(resume=answered(state.interrupts, self.resume))
             if found is not None:
                 self.db.runs.put(packed(found, record, "running"))
         # Not `next`: it is empty where a step is done and its checkpoint is not yet written. What
@@ -166,7 +180,8 @@ class Run:
 
     def _end(self, begun: _Begun | None) -> RunEvent:
         found = self.db.runs.get(self.user, self.session, self.run_id)
-        assert found is not None
+        if found is None:
+            raise RunGone(self.run_id)
         record = unpacked(found)
         if begun is None:
             output = self._output(record.messages, exact(self.store, *self._whose, record))
@@ -192,6 +207,21 @@ class Run:
         if self.forget:
             self.db.runs.remove(self.user, self.session, self.run_id)
         return self._event("completed", output)
+
+    def _clear(self, begun: _Begun | None) -> None:
+        """Delete what the run stored after it had been deleted itself."""
+        if begun is None:
+            return
+        if self.store is not None:
+            state = begun.graph.get_state(begun.how["config"])
+            made = records.results_in(state.values.get("messages", []))
+            others = self.db.runs.list(*self._whose)
+            left = set().union(*(records.held(self.db, row) for row in others))
+            session = self.store.session(self.session, user=self.user)
+            for id in sorted(set(made) - left):
+                with suppress(HandleError):  # it went with the session
+                    session.delete(id)
+        self.db.saver.delete_thread(self.run_id)
 
     @property
     def _whose(self) -> tuple[str, str]:
