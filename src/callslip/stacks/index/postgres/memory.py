@@ -11,3 +11,7 @@ Does = Callable[[Db, Any], Any]
 
 READS: dict[type, Does] = {}
 WRITES: dict[type, Does] = {}
+
+
+def drop_below(db: Db, namespace: tuple[str, ...]) -> None:
+    """Delete all that is remembered in a namespace and below: its tenant or user was removed."""

@@ -37,7 +37,7 @@ class Db:
     """The transaction that an operation runs in. `%s` marks a parameter, `%%` a percent sign.
 
     `tenant` (as `rows.to_blob` has it) is the only one whose rows its statements can see, whatever
-    they ask for; None sees all (`schema.wall`).
+    they ask for; None sees all (`wall`).
     """
 
     def __init__(self, connection: Connection, schema: str, tenant: bytes | None) -> None:
