@@ -196,6 +196,10 @@ class Get(IndexOp["Result | Tombstone | None"]):
     its last activity is expired for a reader even before the sweep has been there. Counts as
     activity (written at most once a minute for each session, or a tenth of its ttl).
 
+    Where the scope has no row of that id, one that was shared with it (`shareops`) and is live in
+    its owner's session: with the owner's scope, and without `same_as`. Of a share that has ended
+    nothing is left: then the answer is that of any id, a tombstone of the scope's own or None.
+
     `action` is what it is for, in the audit's words; "" for what is not told."""
 
     scope: Scope
@@ -206,8 +210,9 @@ class Get(IndexOp["Result | Tombstone | None"]):
 
 @dataclass(frozen=True, slots=True)
 class List(IndexOp["tuple[Sequence[Result], int]"]):
-    """Live rows of a session, oldest first, `limit` of them after skipping `after`, and how many
-    there are in all. Payload `data` is left out. Counts as activity. `action` as in `Get`."""
+    """Live rows of a session, oldest first, then those that are shared with it, as `Get` answers
+    them: `limit` of them after skipping `after`, and how many there are in all. Payload `data` is
+    left out. Counts as activity. `action` as in `Get`."""
 
     scope: Scope
     after: int
@@ -239,7 +244,8 @@ class Remove(IndexOp[int]):
 @dataclass(frozen=True, slots=True)
 class Sweep(IndexOp[bool]):
     """Turn up to `rows` results of expired sessions into tombstones, drop their files and tombstones
-    older than `limits.TOMBSTONE_SECONDS`. True if there is more to do. Stops after `milliseconds`."""
+    older than `limits.TOMBSTONE_SECONDS`, and shares that have ended. True if there is more to do.
+    Stops after `milliseconds`."""
 
     now: float
     rows: int

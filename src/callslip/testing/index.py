@@ -22,6 +22,7 @@ from callslip.limits import TOMBSTONE_SECONDS
 from callslip.stacks import ops
 from callslip.testing.index_files import FilesContract
 from callslip.testing.index_payloads import PlacesContract
+from callslip.testing.index_shares import SharesContract
 
 HOME = Scope("s", "ana", "acme")
 NOW = 1_000_000.0
@@ -65,7 +66,7 @@ def insert(
     return ops.Insert(row, ids, ttl, quota or Quota(), now)
 
 
-class IndexContract(FilesContract, PlacesContract):
+class IndexContract(FilesContract, PlacesContract, SharesContract):
     """The promises. A subclass gives `open`."""
 
     def open(self) -> ops.Runs:
@@ -373,10 +374,8 @@ class IndexContract(FilesContract, PlacesContract):
             ("s0", 500, 1), ("s3", 3, 1), ("s2", 2, 1), ("s1", 1, 1),
         ]  # fmt: skip
         assert index.run(ops.Sessions(2, after=1)) == listed[1:3]
-        assert [scope.session for scope, _, _ in index.run(ops.Sessions(9, tenant="t"))] == [
-            "s3",
-            "s1",
-        ]
+        of_tenant = index.run(ops.Sessions(9, tenant="t"))
+        assert [scope.session for scope, _, _ in of_tenant] == ["s3", "s1"]
 
 
 def run(index: ops.Runs, op: ops.Insert) -> ops.Inserted:
@@ -397,4 +396,4 @@ def with_raises(error: type[Exception], act: Callable[[], object]) -> None:
         act()
     except error:
         return
-    raise AssertionError(f"{error.__name__} was not raised")
+    raise AssertionError(error)

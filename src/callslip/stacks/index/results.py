@@ -1,13 +1,15 @@
-"""Reading rows of results and their tombstones: one by id, or a session's list."""
+"""Reading rows of results and their tombstones: one by id, or a session's list; own and shared."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from callslip.handle import Scope
 from callslip.stacks import ops
+from callslip.stacks.index import shares
 from callslip.stacks.index.rows import payload_from, shape_from_blob, to_blob, to_text
 from callslip.stacks.index.sessions import Session
 
@@ -44,14 +46,28 @@ def row_of(
     return None if row is None else (row[14], _result(scope, row, row[15]))
 
 
+_READABLE = (
+    f"SELECT {_RESULT}, r.seq, d.data, NULL, NULL FROM results r JOIN payloads p ON p.n = r.payload"
+    " LEFT JOIN inline d ON d.payload = p.n WHERE r.session = ? AND r.id = ?"
+    f" UNION ALL SELECT {_RESULT}, r.seq, d.data, s.user, s.name FROM {shares.RECEIVED}"
+    f" LEFT JOIN inline d ON d.payload = p.n WHERE h.id = ? AND {shares.TO} LIMIT 1"
+)
+"""The session's own row of an id, or else the one that was shared with it: the second half is
+run only where the first finds nothing."""
+
+
 def get(
     db: sqlite3.Connection, op: ops.Get, session: Session | None
 ) -> ops.Result | ops.Tombstone | None:
+    id = to_blob(op.id)
+    own = -1 if session is None else session.n
+    row = db.execute(_READABLE, (own, id, id, *shares.to(op.scope, op.now))).fetchone()
+    if row is not None and row[16] is not None:
+        return _received(op.scope, row, row[15])
     if session is None:
         return None
-    found = row_of(db, op.scope, session.n, to_blob(op.id))
-    if found is not None:
-        seq, result = found
+    if row is not None:
+        seq, result = row[14], _result(op.scope, row, row[15])
         if seq >= session.floor and not session.expired(op.now):
             return result
         at = session.floor_at if seq < session.floor else session.expires_at
@@ -59,7 +75,7 @@ def get(
         return ops.Tombstone(result.id, result.tool, result.args, result.shape, "expired", at)
     row = db.execute(
         "SELECT id, tool, args, shape, why, gone_at FROM tombstones WHERE session = ? AND id = ?",
-        (session.n, to_blob(op.id)),
+        (session.n, id),
     ).fetchone()
     if row is None:
         return None
@@ -68,19 +84,42 @@ def get(
     )
 
 
+def _received(scope: Scope, row: Sequence[Any], data: bytes | None) -> ops.Result:
+    """A shared row, as its owner's. What it repeats is a row that the receiver may not see."""
+    owner = Scope(to_text(row[-1]), to_text(row[-2]), scope.tenant)
+    return replace(_result(owner, row, data), same_as="")
+
+
 def list_live(
     db: sqlite3.Connection, op: ops.List, session: Session | None
 ) -> tuple[Sequence[ops.Result], int]:
-    total = 0 if session is None else session.live(op.now)
-    after, limit = max(op.after, 0), min(op.limit, total)
-    if session is None or after >= total or limit <= 0:
-        return (), total
-    rows = db.execute(
-        f"SELECT {_RESULT} FROM results r JOIN payloads p ON p.n = r.payload"
-        " WHERE r.session = ? AND r.seq >= ? ORDER BY r.seq LIMIT ?",
-        (session.n, _seq_at(db, session, after, total), limit),
-    )
-    return [_result(op.scope, row, None) for row in rows], total
+    own = 0 if session is None else session.live(op.now)
+    after, limit = max(op.after, 0), max(op.limit, 0)
+    found: list[ops.Result] = []
+    if session is not None and after < own and limit:
+        rows = db.execute(
+            f"SELECT {_RESULT} FROM results r JOIN payloads p ON p.n = r.payload"
+            " WHERE r.session = ? AND r.seq >= ? ORDER BY r.seq LIMIT ?",
+            (session.n, _seq_at(db, session, after, own), min(limit, own)),
+        )
+        found = [_result(op.scope, row, None) for row in rows]
+    received = f"FROM {shares.RECEIVED} WHERE {shares.TO}"
+    values = shares.to(op.scope, op.now)
+    if own:
+        # Its own result of that id is what the session sees.
+        assert session is not None
+        received += " AND NOT EXISTS (SELECT 1 FROM results o WHERE o.session = ? AND o.id = r.id)"
+        values += (session.n,)
+    (given,) = db.execute(f"SELECT count(DISTINCT r.n) {received}", values).fetchone()
+    left = limit - len(found)
+    if left and given:
+        rows = db.execute(
+            f"SELECT {_RESULT}, s.user, s.name {received}"
+            " GROUP BY r.n ORDER BY min(h.n) LIMIT ? OFFSET ?",
+            (*values, left, max(after - own, 0)),
+        )
+        found += [_received(op.scope, row, None) for row in rows]
+    return found or (), own + given
 
 
 def _seq_at(db: sqlite3.Connection, session: Session, after: int, total: int) -> int:

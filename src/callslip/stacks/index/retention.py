@@ -8,7 +8,7 @@ import time
 from callslip.errors import SettingsError
 from callslip.handle import Quota, Why
 from callslip.limits import TOMBSTONE_SECONDS
-from callslip.stacks.index import files, memories, sessions
+from callslip.stacks.index import files, memories, sessions, shares
 from callslip.stacks.index.rows import to_blob
 from callslip.stacks.index.sessions import Session
 from callslip.stacks.ops import Remove, Sweep
@@ -210,6 +210,8 @@ def sweep(db: sqlite3.Connection, op: Sweep) -> bool:
         left -= len(old)
         if len(old) < limit:
             break
+    if left and time.monotonic() < until:
+        shares.sweep(db, op.now, min(left, _BATCH))
     return more(db, op.now)
 
 
@@ -220,7 +222,7 @@ def more(db: sqlite3.Connection, now: float) -> bool:
     old = db.execute(
         "SELECT 1 FROM tombstones WHERE gone_at < ? LIMIT 1", (now - TOMBSTONE_SECONDS,)
     ).fetchone()
-    return old is not None
+    return old is not None or shares.more(db, now)
 
 
 def _ended(db: sqlite3.Connection, now: float) -> int | None:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 
 from callslip.errors import SettingsError, StoreUnavailable
 from callslip.limits import BUSY_SECONDS
-from callslip.stacks import fileops, memoryops, ops
+from callslip.stacks import fileops, memoryops, ops, shareops
 from callslip.stacks.checkops import CheckIndex
 from callslip.stacks.index import (
     about,
@@ -26,6 +26,7 @@ from callslip.stacks.index import (
     results,
     retention,
     sessions,
+    shares,
     upkeep,
 )
 from callslip.stacks.index.pool import MINIMUM, Pool
@@ -64,6 +65,7 @@ class SqliteIndex:
             ops.KnownKeys: upkeep.known_keys,
             ops.Count: upkeep.count,
             ops.Sessions: upkeep.list_sessions,
+            shareops.Shares: shares.list_given,
             **memory.READS,
         }
         self._activities: dict[type, Callable[[sqlite3.Connection, Any, Any], Any]] = {
@@ -79,6 +81,8 @@ class SqliteIndex:
             fileops.WriteFile: inserting.write_file,
             ops.Remove: retention.remove,
             ops.Forget: upkeep.forget,
+            shareops.Share: shares.share,
+            shareops.Revoke: shares.revoke,
             **memory.WRITES,
         }
 

@@ -1,0 +1,121 @@
+"""Shares in SQLite: made, ended, listed; and what a look-up takes from them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any
+
+from callslip.handle import Scope
+from callslip.stacks.index import sessions
+from callslip.stacks.index.rows import to_blob, to_text
+from callslip.stacks.shareops import Revoke, Share, Shared, Shares
+
+_ANY = b""
+_COLUMNS = "h.name, h.id, h.user, h.session, h.made_at, h.until"
+
+RECEIVED = (
+    "tenants t CROSS JOIN shares h ON h.tenant = t.n JOIN results r ON r.n = h.result"
+    " JOIN sessions s ON s.n = r.session JOIN payloads p ON p.n = r.payload"
+)
+"""Where the rows that were shared with a scope are."""
+
+_LIVE = "r.seq >= s.floor AND s.closed = 0 AND (s.expires_at IS NULL OR s.expires_at >= ?)"
+
+TO = f"t.name = ? AND h.user = ? AND h.session IN (x'', ?) AND h.until > ? AND {_LIVE}"
+"""Which of them a scope may read now; its values are those of `to`."""
+
+
+def to(scope: Scope, now: float) -> tuple[Any, ...]:
+    """The values of `TO`."""
+    return (
+        to_blob(scope.tenant),
+        to_blob(scope.user),
+        _session_blob(scope.session),
+        now,
+        now,
+    )
+
+
+def share(db: sqlite3.Connection, op: Share) -> Shared | None:
+    """Do `shareops.Share`."""
+    session = sessions.find(db, op.scope)
+    if session is None or session.ended(op.now):
+        return None
+    row = db.execute(
+        "INSERT INTO shares AS h (result, tenant, name, id, user, session, made_at, until)"
+        " SELECT n, tenant, ?, id, ?, ?, ?, ? FROM results"
+        " WHERE session = ? AND id = ? AND seq >= ?"
+        " ON CONFLICT (result, user, session) DO UPDATE SET until = excluded.until"
+        " RETURNING name, id, user, session, made_at, until",
+        (
+            to_blob(op.name),
+            to_blob(op.user),
+            _session_blob(op.session),
+            op.now,
+            op.until,
+            session.n,
+            to_blob(op.id),
+            session.floor,
+        ),
+    ).fetchone()
+    return None if row is None else _shared(row)
+
+
+def revoke(db: sqlite3.Connection, op: Revoke) -> int:
+    """Do `shareops.Revoke`."""
+    session = sessions.find(db, op.scope)
+    if session is None:
+        return 0
+    sql = "DELETE FROM shares WHERE result IN (SELECT n FROM results WHERE session = ?"
+    values: list[Any] = [session.n]
+    if op.id is not None:
+        sql += " AND id = ?"
+        values.append(to_blob(op.id))
+    sql += ")"
+    if op.name is not None:
+        sql += " AND name = ?"
+        values.append(to_blob(op.name))
+    ended = db.execute(f"{sql} RETURNING until > ?", (*values, op.now)).fetchall()
+    return 0 if session.ended(op.now) else sum(live for (live,) in ended)
+
+
+def list_given(db: sqlite3.Connection, op: Shares) -> Sequence[Shared]:
+    """Do `shareops.Shares`."""
+    session = sessions.find(db, op.scope)
+    if session is None or session.ended(op.now):
+        return ()
+    sql = (
+        f"SELECT {_COLUMNS} FROM results r JOIN shares h ON h.result = r.n"
+        " WHERE r.session = ? AND r.seq >= ? AND h.until > ?"
+    )
+    values: list[Any] = [session.n, session.floor, op.now]
+    if op.id is not None:
+        sql += " AND r.id = ?"
+        values.append(to_blob(op.id))
+    sql += " ORDER BY h.n LIMIT ? OFFSET ?"
+    rows = db.execute(sql, (*values, max(op.limit, 0), max(op.after, 0)))
+    return [_shared(row) for row in rows]
+
+
+def sweep(db: sqlite3.Connection, now: float, limit: int) -> int:
+    """Drop up to `limit` shares that have ended."""
+    return db.execute(
+        "DELETE FROM shares WHERE n IN (SELECT n FROM shares WHERE until <= ? LIMIT ?)",
+        (now, limit),
+    ).rowcount
+
+
+def more(db: sqlite3.Connection, now: float) -> bool:
+    """Whether `sweep` has anything to do."""
+    ended = db.execute("SELECT 1 FROM shares WHERE until <= ? LIMIT 1", (now,)).fetchone()
+    return ended is not None
+
+
+def _session_blob(session: str | None) -> bytes:
+    return _ANY if session is None else b"\x01" + to_blob(session)
+
+
+def _shared(row: Sequence[Any]) -> Shared:
+    session = None if row[3] == _ANY else to_text(row[3][1:])
+    return Shared(to_text(row[0]), to_text(row[1]), to_text(row[2]), session, row[4], row[5])
