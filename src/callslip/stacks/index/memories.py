@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sqlite3
 from dataclasses import replace
 
@@ -24,6 +23,7 @@ from callslip.stacks.index.memory_rows import (
     settle,
     to_json,
 )
+from callslip.stacks.index.memory_rules import alike, merged, refiled, size_of, unchanged
 from callslip.stacks.index.rows import to_blob
 from callslip.stacks.memoryops import (
     Fact,
@@ -54,7 +54,7 @@ def remember(db: sqlite3.Connection, op: Remember) -> Remembered:
             found = None  # what stands under another key is about something else
     if found is None:
         fact, outcome, before = _new(db, op, space), "new", None
-    elif _alike(found, told):
+    elif alike(found, told):
         fact, outcome, before = _repeated(db, found, told, space, op.now), "repeated", None
     else:
         _keep_past(db, found, "superseded", op.now)
@@ -77,14 +77,6 @@ def _living(
             return found
         delete(db, space, found.n, found.size)
     return None
-
-
-def _alike(found: Row, told: Told) -> bool:
-    if told.item or found.fact.item:
-        fact = found.fact
-        parts = (fact.item, fact.text, fact.kind, dict(fact.metadata))
-        return parts == (told.item, told.text, told.kind, dict(told.metadata))
-    return found.same == told.same
 
 
 def _new(db: sqlite3.Connection, op: Remember, space: Space) -> Fact:
@@ -112,32 +104,17 @@ def _new(db: sqlite3.Connection, op: Remember, space: Space) -> Fact:
             op.now,
             told.expires_at,
             told.ttl,
-            _size(told),
+            size_of(told),
         ),
     ).fetchone()
-    count(db, space, 1, _size(told))
+    count(db, space, 1, size_of(told))
     _found_by(db, n, told, space)
     return load(db, op.namespace, n)
 
 
 def _repeated(db: sqlite3.Connection, found: Row, told: Told, space: Space, now: float) -> Fact:
-    fact = found.fact
-    if told.item:
-        kept, expires_at, ttl = told, told.expires_at, told.ttl
-    else:
-        kept = replace(
-            told,
-            text=fact.text,
-            kind=told.kind or fact.kind,
-            source=told.source or fact.source,
-            metadata={**fact.metadata, **told.metadata},
-        )
-        lives = [(told.expires_at, told.ttl), (fact.expires_at, found.ttl)]
-        expires_at, ttl = max(lives, key=lambda life: math.inf if life[0] is None else life[0])
-    kept = replace(kept, key=fact.key if told.key is None else told.key)
-    refiled = (kept.kind, dict(kept.metadata)) != (fact.kind, dict(fact.metadata))
-    kept = replace(kept, expires_at=expires_at, ttl=ttl)
-    if refiled:
+    fact, kept = found.fact, merged(found, told)
+    if refiled(found, kept):
         memory_words.drop(db, found.n, space.n, space.above)
         _found_by(db, found.n, kept, space)
     _write(db, found, kept, space, now, fact.count + 1, fact.version)
@@ -180,11 +157,11 @@ def _write(
             told.expires_at,
             told.ttl,
             version,
-            _size(told),
+            size_of(told),
             found.n,
         ),
     )
-    count(db, space, 0, _size(told) - found.size)
+    count(db, space, 0, size_of(told) - found.size)
 
 
 def _keep_past(db: sqlite3.Connection, found: Row, why: str, now: float) -> None:
@@ -215,19 +192,15 @@ def _found_by(db: sqlite3.Connection, n: int, told: Told, space: Space) -> None:
     memory_words.add(db, n, space.n, space.above, told.words, filters)
 
 
-def _size(told: Told) -> int:
-    return len(to_blob(told.text)) + len(to_json(told.metadata))
-
-
 def _enforce(db: sqlite3.Connection, op: Remember, space: Space, kept: str) -> int:
     most_facts = 2**62 if op.most_facts is None else op.most_facts
     most_bytes = 2**62 if op.most_bytes is None else op.most_bytes
     gone = 0
     while True:
-        facts, size = db.execute(
+        facts, held = db.execute(
             "SELECT facts, bytes FROM memory_spaces WHERE n = ?", (space.n,)
         ).fetchone()
-        if facts <= most_facts and size <= most_bytes:
+        if facts <= most_facts and held <= most_bytes:
             return gone
         oldest = db.execute(
             "SELECT n, size FROM memories WHERE space = ? AND id <> ?"
@@ -251,15 +224,7 @@ def revise(db: sqlite3.Connection, op: Revise) -> Remembered | None:
     fact, told = found.fact, replace(op.told, key=found.fact.key)
     if op.expect is not None and op.expect != fact.version:
         return Remembered("superseded", fact)
-    parts = (fact.text, fact.kind, fact.source, dict(fact.metadata), fact.expires_at, found.ttl)
-    if parts == (
-        told.text,
-        told.kind,
-        told.source,
-        dict(told.metadata),
-        told.expires_at,
-        told.ttl,
-    ):
+    if unchanged(found, told):
         return Remembered("repeated", fact)
     _keep_past(db, found, "updated", op.now)
     return Remembered(

@@ -11,9 +11,10 @@ from heapq import nlargest
 from operator import mul
 
 from callslip.limits import VECTORS_SCANNED
-from callslip.stacks.index.memory_find import is_meant, load_row
+from callslip.stacks.index.memory_find import load_row
 from callslip.stacks.index.memory_reads import meant
 from callslip.stacks.index.memory_rows import below, find_space, path_of
+from callslip.stacks.index.memory_search import is_meant
 from callslip.stacks.index.rows import to_blob
 from callslip.stacks.memoryops import (
     AddVectors,
