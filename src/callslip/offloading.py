@@ -7,6 +7,7 @@ happens where the store is away (law 2: a bounded head and tail, no handle, and 
 from __future__ import annotations
 
 import logging
+import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -31,7 +32,7 @@ from callslip.settings import Event, Settings
 from callslip.stacks.content import Content, canonical, is_stream, restore
 from callslip.stacks.ops import Flow, Inserted, Result, aside
 from callslip.stacks.pieces import Pieces
-from callslip.stacks.writing import Blocks, Call, Packing, tenant_key, write
+from callslip.stacks.writing import Blocks, Call, Packing, digest_key, write
 from callslip.window.measure import size_of
 from callslip.window.outcome import Control, control
 from callslip.window.preview import own
@@ -54,14 +55,16 @@ def put(
     """Store a value whatever its size. Raises `StoreUnavailable`, and what its iterator raises."""
     blocks, whole = _blocks_of(value)
     chosen = _chosen(store, value, call, preview)
-    packing = _packing(store, scope, blocks, preview)
+    key = yield from digest_key(scope.tenant)
+    packing = _packing(store, key, blocks, preview)
     return (yield from _put(store, scope, packing, whole, call, chosen))
 
 
 def keep(store: ResultStore, scope: Scope, blocks: Blocks, call: Call) -> Flow[Handle]:
     """Store what comes as blocks of bytes already. Raises as `put` does."""
     chosen = _chosen(store, None, call, None)
-    return (yield from _put(store, scope, _packing(store, scope, blocks), False, call, chosen))
+    key = yield from digest_key(scope.tenant)
+    return (yield from _put(store, scope, _packing(store, key, blocks), False, call, chosen))
 
 
 def _put(
@@ -102,7 +105,8 @@ def offload(
         call = replace(call, status=f"error {said.error_type}".strip())
     error_text = said.text if said.outcome == "error" else ""
     chosen = _chosen(store, given.value, call, preview, error_text)
-    packing = _packing(store, scope, given.blocks, preview)
+    key = yield from _digest_key(store, scope)
+    packing = _packing(store, key, given.blocks, preview)
     whole = given.content is not None
 
     def smaller(row: Result) -> bool:
@@ -113,7 +117,7 @@ def offload(
     except StoreUnavailable as error:
         logger.warning("a result of %s was not stored: %s", call.tool, error)
         if not packing.again() and given.content is not None:
-            packing = _packing(store, scope, given.blocks, preview)
+            packing = _packing(store, key, given.blocks, preview)
         spooled = yield from _spooled(store, scope, packing, whole, call, chosen)
         store.emit(Event("spooled" if spooled else "refused", call.tool, reason=error.reason))
         return _refused(store, error.reason, given.content, packing, call)
@@ -180,13 +184,28 @@ def _blocks_of(value: object) -> tuple[Blocks, bool]:
     return Whole(canonical(value)), True
 
 
+def _digest_key(store: ResultStore, scope: Scope) -> Flow[bytes]:
+    """The tenant's digest key, or a spool's, or one of no use: what is wrong is then told by the
+    write, which fails as well, and the value is still seen and counted."""
+    try:
+        return (yield from digest_key(scope.tenant))
+    except Exception as error:  # noqa: BLE001 - a wrong key, too, must not fail the caller's tool
+        logger.warning("no digest key: %s", error)
+    if store.spool is not None:
+        try:
+            return (yield from aside(digest_key(scope.tenant)))
+        except Exception as error:  # noqa: BLE001
+            logger.warning("no digest key of the spool: %s", error)
+    return secrets.token_bytes(32)
+
+
 def _packing(
-    store: ResultStore, scope: Scope, blocks: Blocks, preview: PreviewOf | None = None
+    store: ResultStore, key: bytes, blocks: Blocks, preview: PreviewOf | None = None
 ) -> Packing:
     if store.settings.redact is not None:
         blocks = Redacted(blocks, store.settings.redact)
     top = preview.field if isinstance(preview, Top) else ""
-    return Packing(blocks, tenant_key(scope.tenant), top)
+    return Packing(blocks, key, top)
 
 
 def _write(

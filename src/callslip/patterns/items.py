@@ -26,7 +26,7 @@ from callslip.stacks.memoryops import (
     Told,
     Which,
 )
-from callslip.stacks.ops import Flow, do
+from callslip.stacks.ops import Flow, Secret, do
 from callslip.stacks.words import sameness, words_of
 
 __all__ = ["Items", "texts_in"]
@@ -108,7 +108,8 @@ class Items:
         before = yield from self.find(namespace, key)
         if before is not None and before.key is None:
             yield from do(ForgetFacts(space, id=before.id))
-        ids = remembering.ids_of(space, told.key, told.same)
+        secret = yield from do(Secret(space[0] if space else ""))
+        ids = remembering.ids_of(space, told.key, told.same, secret)
         did = yield from do(Remember(space, told, ids, shelf.now(), merge=False))
         if told.words:
             yield from remembering.kept_near(shelf, did)

@@ -17,6 +17,7 @@ from callslip.patterns.items import texts_in
 from callslip.patterns.remembering import ids_of
 from callslip.stacks import memoryops as ops
 from callslip.stacks.memoryops import Fact, Namespace, Past, Remembered, Told, Which
+from callslip.stacks.ops import Secret
 from callslip.stacks.ranking import MEANING, fused, holds, ranked
 from callslip.stacks.words import sameness
 
@@ -57,6 +58,7 @@ class OverItems:
             ops.ForgetFacts: self._forget,
             ops.ListFacts: self._list,
             ops.FindFacts: self._find,
+            Secret: lambda op: b"",
             ops.SweepFacts: lambda op: 0,  # what has run out goes when it is met
         }
         does = known.get(type(op))

@@ -31,7 +31,7 @@ from callslip.stacks.memoryops import (
     Vectorless,
     Which,
 )
-from callslip.stacks.ops import Flow, do
+from callslip.stacks.ops import Flow, Secret, do
 from callslip.stacks.ranking import MEANING, OPERATORS, fused
 from callslip.stacks.words import asked, sameness, words_of
 
@@ -82,11 +82,12 @@ class Said:
 def remember(shelf: Shelf, said: Said) -> Flow[Remembered]:
     """Remember a fact; raises `FactRefused`, `SettingsError`."""
     told = _told(shelf, said)
+    secret = yield from do(Secret(shelf.namespace[0]))
     did = yield from do(
         Remember(
             shelf.namespace,
             told,
-            ids_of(shelf.namespace, told.key, told.same),
+            ids_of(shelf.namespace, told.key, told.same, secret),
             shelf.now(),
             most_facts=shelf.most_facts,
             most_bytes=shelf.most_bytes,
@@ -203,12 +204,13 @@ def plain(
     return found
 
 
-def ids_of(namespace: Namespace, key: str | None, same: bytes) -> list[str]:
+def ids_of(namespace: Namespace, key: str | None, same: bytes, secret: bytes = b"") -> list[str]:
     """The ids of a fact, the shortest first: of its key, or of what it says. So the same fact told
-    again in the same place has the same id, whoever tells it."""
+    again in the same place has the same id, whoever tells it. `secret` is the tenant's, where what
+    is stored is sealed: from an id nobody then learns what it is of."""
     about = ["key", key] if key is not None else ["text", same.hex()]
     line = json.dumps([namespace, about]).encode()
-    name = hashlib.blake2b(line, digest_size=20).hexdigest()
+    name = hashlib.blake2b(line, digest_size=20, key=secret[:64]).hexdigest()
     return [f"mem_{name[:chars]}" for chars in (8, 12, 20, 40)]
 
 

@@ -27,7 +27,7 @@ from callslip.stacks.fileops import File, FindWrite, ListFiles, ReadFile, View, 
 from callslip.stacks.filing import write_file
 from callslip.stacks.ops import Flow, do
 from callslip.stacks.reader import Reader, open_reader
-from callslip.stacks.writing import Packing, tenant_key
+from callslip.stacks.writing import Packing, digest_key
 from callslip.store import ResultStore
 from callslip.window.inert import inert, shown
 
@@ -286,7 +286,7 @@ class Scratchpad:
         if settings.redact is not None:
             blocks = Redacted(blocks, settings.redact)
         wrote = yield from write_file(
-            Packing(blocks, tenant_key(scope.tenant)),
+            Packing(blocks, (yield from digest_key(scope.tenant))),
             scope,
             path,
             self.view,

@@ -21,7 +21,7 @@ def stands(tenant: str, good: Payload, parts: Sequence[bytes]) -> Flow[bool]:
     `parts` are the packed bytes of `good`. Up to `COMPARED_BYTES` all of it is read and compared;
     of more only the trailer, which tells a missing, a cut and a foreign object.
     """
-    stored = yield from do(FindPayload(tenant, good.digest))
+    stored = yield from do(FindPayload(tenant, good.digest, good.lock))
     if stored is None or stored.key is None:
         return False
     packed = b"".join(parts)
@@ -33,10 +33,12 @@ def mend(tenant: str, good: Payload) -> Flow[None]:
 
     Where the index has no such payload, or has it whole, nothing is done: `Insert` decides then.
     """
-    stored = yield from do(FindPayload(tenant, good.digest))
+    stored = yield from do(FindPayload(tenant, good.digest, good.lock))
     if stored is None or stored.key == good.key or good.key is None:
         return
-    trailer = yield from do(ReadObject(good.key, good.trailer, good.packed - good.trailer))
+    trailer = yield from do(
+        ReadObject(good.key, good.trailer, good.packed - good.trailer, good.secret)
+    )
     if stored.key is None or not (yield from _is_whole(stored, trailer)):
         yield from do(Replace(tenant, good))
 
@@ -51,11 +53,13 @@ def _is_whole(stored: Payload, trailer: bytes, packed: bytes = b"") -> Flow[bool
     try:
         if stored.packed > COMPARED_BYTES:
             found = yield from do(
-                ReadObject(stored.key, stored.trailer, stored.packed - stored.trailer)
+                ReadObject(
+                    stored.key, stored.trailer, stored.packed - stored.trailer, stored.secret
+                )
             )
             same = found == trailer
             return same or Directory.parse(found).sha256 == Directory.parse(trailer).sha256
-        found = yield from do(ReadObject(stored.key, 0, stored.packed))
+        found = yield from do(ReadObject(stored.key, 0, stored.packed, stored.secret))
         if found == packed:
             return True
         directory = yield from verified(replace(stored, key=None, data=found))

@@ -11,7 +11,7 @@ What may live here: operations, the rows they carry, nothing that acts.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from callslip.handle import Quota, Scope, Shape, Why
@@ -62,6 +62,13 @@ class Runs(Protocol):
     def run(self, op: Op[T], /) -> T: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Secret(Op[bytes]):
+    """The secret that the digests, and so the ids, of a tenant are made with; b"" without keys."""
+
+    tenant: str
+
+
 # --- rows ---------------------------------------------------------------------------------------
 
 
@@ -79,6 +86,11 @@ class Payload:
     """Offset of the packed payload's trailer: the directory is `packed[trailer:]`."""
     key: str | None = None
     data: bytes | None = None
+    lock: bytes = field(default=b"", repr=False, compare=False)
+    """32 bytes that only who has the content, or a row of it, can know: what seals it where keys are
+    given (`callslip.stacks.index.sealed`). Never stored as it is."""
+    secret: bytes = field(default=b"", repr=False, compare=False)
+    """The key of a sealed object; empty where nothing is sealed. Never stored as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +134,12 @@ class IndexOp(Op[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class FindPayload(IndexOp["Payload | None"]):
-    """The tenant's payload of that digest, if one is stored. `data` may be left out."""
+    """The tenant's payload of that digest, if one is stored. `data` may be left out. With `lock`, a
+    sealed one is answered with its `secret`."""
 
     tenant: str
     digest: bytes
+    lock: bytes = field(default=b"", repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,9 +275,11 @@ class Garbage(IndexOp["Sequence[str]"]):
 
 @dataclass(frozen=True, slots=True)
 class Forget(IndexOp[None]):
-    """Strike keys off the garbage list: their objects are deleted."""
+    """Strike keys off the garbage list: their objects are deleted. Of results whose going the audit
+    tells of (`auditops.Audited`) it says at `now` that they are erased."""
 
     keys: Sequence[str]
+    now: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,11 +351,14 @@ class PayloadOp(Op[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class PutObject(PayloadOp[int]):
-    """Write one new object, durably, and answer its size as the store itself reports it. Half an
-    object is never visible under its key; an existing key is an error (keys are random)."""
+    """Write one new object, durably, and answer its size: as the store reports it where that costs
+    nothing, else as it was sent, and who needs to know reads its end. Half an object is never
+    visible under its key; an existing key is an error (keys are random)."""
 
     key: str
     parts: Iterable[bytes]
+    secret: bytes = field(default=b"", repr=False, compare=False)
+    """32 random bytes of this object alone: what it is sealed with where keys are given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,6 +368,7 @@ class ReadObject(PayloadOp[bytes]):
     key: str
     start: int
     length: int
+    secret: bytes = field(default=b"", repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,8 +380,16 @@ class DeleteObjects(PayloadOp[None]):
 
 @dataclass(frozen=True, slots=True)
 class ListObjects(PayloadOp["Sequence[tuple[str, int, float]]"]):
-    """(key, bytes, modified at) of up to `limit` objects, in key order, after the given key.
-    Unfinished uploads count, under whatever name they have, so that gc can remove them."""
+    """(key, bytes, modified at) of up to `limit` objects, in key order, after the given key; of
+    those whose keys stand in the folder `under` where one is given. Unfinished uploads count, under
+    whatever name they have, so that gc can remove them."""
 
     after: str | None
     limit: int
+    under: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class IsRemote(PayloadOp[bool]):
+    """Whether a read goes over a network: then a stored object is not read whole to see that it is
+    good."""

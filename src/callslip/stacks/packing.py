@@ -50,7 +50,7 @@ class Packer:
     `key` is the tenant's digest key. `form` may still change in `finish`. With `by_record`, lines
     are records: line k runs from the start of record k to the start of record k+1.
 
-    After `finish`: `digest` (32 bytes, the same as `plain_digest`), `sha256` of the body (32
+    After `finish`: `digest` and `lock` (32 bytes each, those of `plain_digest`), `sha256` of the body (32
     bytes), `size` in bytes, `chars`, `lines`, `records` (None where there are none), `marked`
     characters that are not valid Unicode, `trailer` (offset) and `packed` (total bytes).
     """
@@ -67,6 +67,7 @@ class Packer:
         self.packed = 0
         self.trailer = 0
         self.digest = b""
+        self.lock = b""
         self.sha256 = b""
         self._key = key
         self._hash = hashlib.sha256()
@@ -154,7 +155,9 @@ class Packer:
             ] or [b""]
             out.append(self._frames(pieces))
         self.sha256 = self._hash.digest()
-        self.digest = _digest(self._key, self.form, self.source, self.size, self.sha256, twin)
+        self.digest, self.lock = digests(
+            self._key, self.form, self.source, self.size, self.sha256, twin
+        )
         if not self.packed:  # an empty content without a twin: the header is still to come
             out.append(self._header())
         self.trailer = self.packed
@@ -326,12 +329,13 @@ class Packer:
 
 def plain_digest(key: bytes, form: str, source: Source, body: bytes, twin: bytes | None) -> bytes:
     """The digest that a `Packer` would come to, without packing: to ask the index first."""
-    return _digest(key, form, source, len(body), hashlib.sha256(body).digest(), twin)
+    return digests(key, form, source, len(body), hashlib.sha256(body).digest(), twin)[0]
 
 
-def _digest(
+def digests(
     key: bytes, form: str, source: Source, size: int, sha256: bytes, twin: bytes | None
-) -> bytes:
+) -> tuple[bytes, bytes]:
+    """The digest of a content, by which it is found, and its lock, which nobody learns from that."""
     # The body enters by its hash, so that one pass serves both, and the form may come last.
     # Every part has a fixed length or its length before it: no two contents give one message.
     name = form.encode("utf-8")
@@ -346,7 +350,8 @@ def _digest(
             b"" if twin is None else hashlib.sha256(twin).digest(),
         ]
     )
-    return hmac.digest(key, message, "sha256")
+    lock = hmac.digest(key, b"callslip lock 1\0" + message, "sha256")
+    return hmac.digest(key, message, "sha256"), lock
 
 
 def _count(raw: bytes, source: Source) -> tuple[int, int]:

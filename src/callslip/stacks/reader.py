@@ -111,7 +111,7 @@ def _bytes_of(row: Payload, start: int, length: int) -> Flow[bytes]:
     if row.data is not None:
         found = row.data[start : start + length]
     elif row.key is not None:
-        found = yield from do(ReadObject(row.key, start, length))
+        found = yield from do(ReadObject(row.key, start, length, row.secret))
     else:
         raise PayloadDamaged("an index row leads to no payload")
     if len(found) != length:

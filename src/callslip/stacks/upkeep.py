@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from callslip import limits
@@ -20,6 +20,7 @@ from callslip.stacks.ops import (
     KnownKeys,
     List,
     ListObjects,
+    Payload,
     Payloads,
     PutObject,
     ReadObject,
@@ -33,6 +34,9 @@ from callslip.stacks.ops import (
     aside,
     do,
 )
+from callslip.stacks.packing import digests
+from callslip.stacks.reader import Caches, open_reader
+from callslip.stacks.writing import Call, digest_key, ids_for
 
 _BATCH = 200
 
@@ -210,15 +214,19 @@ def _one(scope: Scope, id: str, now: float) -> Remove:
 def _delivered(
     spool: Runs, row: Result, now: float, ttl: float | None, quota: Quota
 ) -> Flow[Result]:
+    ids: Sequence[str] = [row.id]
+    key = yield from digest_key(row.scope.tenant)
+    if key != (yield from aside(digest_key(row.scope.tenant))):
+        row, ids = yield from _rekeyed(row, key)
     payload = row.payload
     if payload.key is not None:
-        key = payload.key
-        size = yield from do(PutObject(key, _pieces(spool, key, payload.packed)))
+        pieces = _pieces(spool, payload)
+        size = yield from do(PutObject(payload.key, pieces, payload.secret))
         if size != payload.packed:
-            yield from do(DeleteObjects([key]))
+            yield from do(DeleteObjects([payload.key]))
             raise StoreUnavailable(f"a delivery of {payload.packed} bytes was cut", reason="failed")
         yield from mend(row.scope.tenant, payload)
-    inserted = yield from do(Insert(row, [row.id], ttl, quota, now))
+    inserted = yield from do(Insert(row, ids, ttl, quota, now))
     if inserted is None:
         raise StoreUnavailable("the index refused a payload that it was given", reason="failed")
     if payload.key is not None and not inserted.adopted:
@@ -226,6 +234,22 @@ def _delivered(
     return inserted.result
 
 
-def _pieces(spool: Runs, key: str, size: int) -> Iterator[bytes]:
+def _rekeyed(row: Result, key: bytes) -> Flow[tuple[Result, Sequence[str]]]:
+    """A row of the spool with the digest that its content has in the store, and the ids it may get:
+    each of the two has a secret of its own, and a replay must find what was delivered."""
+    payload = row.payload
+    reader = yield from aside(open_reader(payload, Caches()))
+    twin = yield from aside(reader.twin())
+    of = reader.directory
+    digest, lock = digests(key, payload.form, of.source, of.size, of.sha256, twin)
+    call = Call(row.tool, row.args, row.call, named=True, status=row.status)
+    payload = replace(payload, digest=digest, lock=lock)
+    return replace(row, payload=payload), ids_for(row.scope, call, digest)
+
+
+def _pieces(spool: Runs, payload: Payload) -> Iterator[bytes]:
+    size = payload.packed
+    assert payload.key is not None
     for start in range(0, size, limits.STREAM_BLOCK_BYTES):
-        yield spool.run(ReadObject(key, start, min(limits.STREAM_BLOCK_BYTES, size - start)))
+        length = min(limits.STREAM_BLOCK_BYTES, size - start)
+        yield spool.run(ReadObject(payload.key, start, length, payload.secret))

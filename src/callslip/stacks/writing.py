@@ -27,6 +27,7 @@ from callslip.stacks.ops import (
     PutObject,
     ReadObject,
     Result,
+    Secret,
     do,
 )
 from callslip.stacks.payload import Directory, Packer
@@ -73,6 +74,12 @@ def tenant_key(tenant: str) -> bytes:
     return _hash(b"callslip digest", tenant.encode("utf-8", "surrogatepass"))
 
 
+def digest_key(tenant: str) -> Flow[bytes]:
+    """The key that a tenant's digests, and so ids, are made with: a secret one where keys are given."""
+    secret = yield from do(Secret(tenant))
+    return _hash(secret, tenant_key(tenant)) if secret else tenant_key(tenant)
+
+
 def ids_for(scope: Scope, call: Call, digest: bytes) -> Sequence[str]:
     """The ids a result may get, shortest first: a function of scope, call and content alone."""
     names = (scope.tenant, scope.user, scope.session)
@@ -104,6 +111,8 @@ class Packing:
         self._top = top
         self.error: BaseException | None = None
         """What the content's own iterator raised: the caller's error, not the store's."""
+        self.secret = secrets.token_bytes(32)
+        """What an object of this content is sealed with, where keys are given."""
         self.payload = Payload(b"", "", 0, 0)
         self.shape = Shape()
         self.sample = Sampler("str").finish()
@@ -185,6 +194,8 @@ class Packing:
             form=self._blocks.form,
             packed=packer.packed,
             trailer=packer.trailer,
+            lock=packer.lock,
+            secret=self.secret,
         )
         self.shape = look.shape(
             Shape(
@@ -283,10 +294,12 @@ def _upload(packing: Packing, scope: Scope, parts: Iterable[bytes]) -> Flow[str]
     the most, so a release can never delete what another put has just adopted.
     """
     key = f"{_hash(scope.tenant.encode('utf-8', 'surrogatepass')).hex()[:16]}/{secrets.token_hex(16)}{KEY_SUFFIX}"
-    size = yield from do(PutObject(key, parts))
+    size = yield from do(PutObject(key, parts, packing.secret))
     payload = packing.payload
     if size == payload.packed:
-        trailer = yield from do(ReadObject(key, payload.trailer, size - payload.trailer))
+        trailer = yield from do(
+            ReadObject(key, payload.trailer, size - payload.trailer, packing.secret)
+        )
         try:
             if Directory.parse(trailer).size == packing.shape.size:
                 return key
