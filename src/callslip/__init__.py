@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         Rows,
         Scope,
         Shape,
+        Shared,
     )
     from callslip.session import Session
     from callslip.settings import Event
@@ -84,6 +85,7 @@ __all__ = [
     "Session",
     "SettingsError",
     "Shape",
+    "Shared",
     "StoreError",
     "StoreUnavailable",
     "Tool",
@@ -114,6 +116,7 @@ _VALUES = {
     "Rows",
     "Scope",
     "Shape",
+    "Shared",
 }
 
 

@@ -125,7 +125,7 @@ class References:
     def _refuse(self, session: Session, name: str, id: str) -> Flow[None]:
         """Raise, if it is the handle of a result here: any other text is just a text."""
         try:
-            yield from session._row(id)
+            yield from session._row(id, "load")
         except CallslipError:
             return
         others = [plain(other, _NAME_CHARS) for other in self.opted]
@@ -178,7 +178,7 @@ def _as_wanted(session: Session, id: str, found: Any, wanted: Any) -> Flow[Any]:
     """A text where text is wanted, and what a JSON text holds where that is wanted."""
     kind = get_origin(wanted) or wanted
     if kind is str and not isinstance(found, str):
-        _, reader = yield from session._open(id)
+        _, reader = yield from session._open(id, "load")
         errors = "surrogatepass" if reader.directory.source == "str" else "replace"
         return (yield from reader.body()).decode("utf-8", errors)
     if kind in (dict, list) and isinstance(found, str):

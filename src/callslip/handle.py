@@ -83,6 +83,8 @@ class Handle:
     same_as: str = ""
     """The id of the first handle of this session with the very same content, if not this one."""
     envelope: str = field(default="", repr=False)
+    shared: bool = False
+    """True where it is another session's result, which that one shares with this."""
 
     @property
     def kind(self) -> Kind:
@@ -101,6 +103,21 @@ class Handle:
 
     def __str__(self) -> str:
         return self.envelope
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """One share of a result: who may read it, and until when. Times in seconds since the epoch."""
+
+    name: str
+    """What `Session.revoke` takes: `shr_…`, random."""
+    id: str
+    """The id of the result, the same for its owner and for who it is shared with."""
+    user: str
+    session: str | None
+    """The session that may read it; None for every session of that user."""
+    made_at: float
+    until: float
 
 
 @dataclass(frozen=True, slots=True)

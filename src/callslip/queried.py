@@ -22,6 +22,7 @@ from callslip.window.inert import plain
 from callslip.window.survey import DocumentOutline, outline_of
 
 if TYPE_CHECKING:
+    from callslip.access import Action
     from callslip.reading.query import Select
     from callslip.stacks.ops import Result
     from callslip.stacks.reader import Reader
@@ -38,14 +39,14 @@ _Groups = Iterator[Flow[list[bytes]]]
 
 
 class Queried:
-    """What `Session` inherits: it has the store, and opens a result by its id."""
+    """What `Session` inherits: it has the store, and opens what may be shown of a result by its id."""
 
     store: ResultStore
     scope: Scope
 
     if TYPE_CHECKING:
 
-        def _open(self, id: str) -> Flow[tuple[Result, Reader]]: ...
+        def _shown(self, id: str, action: Action) -> Flow[tuple[Result, Reader]]: ...
 
         def _call(self, tool: str, args: Any, call_id: str | None, status: str) -> Call: ...
 
@@ -234,7 +235,7 @@ class Queried:
         return (yield from self._saved(groups, save_as, {"sql": sql}, table=False))
 
     def _source(self, id: str, path: str) -> Flow[tuple[Result, Records]]:
-        row, reader = yield from self._open(id)
+        row, reader = yield from self._shown(id, "query")
         if not path and row.shape.kind == "document" and row.shape.records is None:
             raise QueryError(_lists((yield from reader.body()), row.id))
         return row, (yield from open_records(reader, row.shape, path))

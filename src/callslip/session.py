@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
-from callslip import limits
+from callslip import access, limits
 from callslip.handle import Envelope, Handle, Hits, Listing, Page, Scope
 from callslip.opened import AsyncStored, Stored
 from callslip.queried import Queried
@@ -15,10 +15,10 @@ from callslip.reading.missing import gone, unknown
 from callslip.reading.page import read as read_page
 from callslip.reading.records import in_stead
 from callslip.reading.search import search as search_hits
-from callslip.rendering import handle_of
+from callslip.sharing import Sharing
 from callslip.stacks import upkeep
 from callslip.stacks.content import restore
-from callslip.stacks.ops import Flow, Get, List, Remove, Result, Tombstone, do
+from callslip.stacks.ops import Flow, List, Remove, Result, Tombstone, do
 from callslip.stacks.reader import Reader, open_reader
 from callslip.structured import Structured
 from callslip.taking import Taking
@@ -37,7 +37,7 @@ _FORGOTTEN = 500
 """Rows that are looked through at once for what is to be forgotten."""
 
 
-class Session(Taking, Structured, Queried, Wrapping):
+class Session(Taking, Structured, Queried, Sharing, Wrapping):
     """One conversation's results: what is put here is found here, and nowhere else.
 
     Made by `ResultStore.session`; cheap, so make one wherever it is needed. It may be used by many
@@ -74,7 +74,7 @@ class Session(Taking, Structured, Queried, Wrapping):
         return await self.store.arun_flow(self._read(id, start, limit, column))
 
     def _read(self, id: str, start: int, limit: int | None, column: int) -> Flow[Page]:
-        row, reader = yield from self._read_in_stead(id)
+        row, reader = yield from self._read_in_stead(id, "read")
         hide = row.shape.base64
         page = yield from read_page(reader, row.id, start, limit, column, base64=hide)
         if row.shape.kind == "media":
@@ -127,7 +127,7 @@ class Session(Taking, Structured, Queried, Wrapping):
         limit: int,
         ignore_case: bool,
     ) -> Flow[Hits]:
-        row, reader = yield from self._read_in_stead(id)
+        row, reader = yield from self._read_in_stead(id, "search")
         return (
             yield from search_hits(
                 reader,
@@ -150,10 +150,9 @@ class Session(Taking, Structured, Queried, Wrapping):
         return await self.store.arun_flow(self._list(after, limit))
 
     def _list(self, after: int, limit: int) -> Flow[Listing]:
-        rows, total = yield from do(
-            List(self.scope, max(after, 0), max(limit, 1), self.store.now())
-        )
-        handles = [handle_of(row, self.store.settings) for row in rows]
+        store, scope = self.store, self.scope
+        rows, total = yield from access.listed(store, scope, max(after, 0), max(limit, 1))
+        handles = [access.shown_as(store, scope, row) for row in rows]
         return listing(handles, after=max(after, 0), total=total)
 
     def handle(self, id: str) -> Handle:
@@ -165,8 +164,8 @@ class Session(Taking, Structured, Queried, Wrapping):
         return await self.store.arun_flow(self._handle(id))
 
     def _handle(self, id: str) -> Flow[Handle]:
-        row = yield from self._row(id)
-        return handle_of(row, self.store.settings)
+        row = yield from self._row(id, "list")
+        return access.shown_as(self.store, self.scope, row)
 
     # --- the caller's side: all of it ---------------------------------------------------------------
 
@@ -182,36 +181,41 @@ class Session(Taking, Structured, Queried, Wrapping):
         return await self.store.arun_flow(self._load(id))
 
     def _load(self, id: str) -> Flow[Any]:
-        row, reader = yield from self._open(id)
+        row, reader = yield from self._open(id, "load")
         body = yield from reader.body()
         twin = yield from reader.twin()
         return restore(row.payload.form, body, twin)
 
     def open(self, id: str) -> Stored:
         """The exact bytes as a binary file object: seekable, read chunk by chunk."""
-        _, reader = self.store.run_flow(self._open(id))
+        _, reader = self.store.run_flow(self._open(id, "open"))
         return Stored(self.store, reader)
 
     async def aopen(self, id: str) -> AsyncStored:
         """The exact bytes for a task: ``await file.read(n)``, or ``async for block in file``."""
-        _, reader = await self.store.arun_flow(self._open(id))
+        _, reader = await self.store.arun_flow(self._open(id, "open"))
         return AsyncStored(self.store, reader)
 
-    def _open(self, id: str) -> Flow[tuple[Result, Reader]]:
-        row = yield from self._row(id)
+    def _open(self, id: str, action: access.Action) -> Flow[tuple[Result, Reader]]:
+        """All of a result, as it was stored: for the caller's side."""
+        row = yield from self._row(id, action)
         return row, (yield from open_reader(row.payload, self.store.caches))
 
-    def _read_in_stead(self, id: str) -> Flow[tuple[Result, Reader]]:
-        row, reader = yield from self._open(id)
+    def _shown(self, id: str, action: access.Action) -> Flow[tuple[Result, Reader]]:
+        """What a model may read of a result; nothing else of it reaches one."""
+        return (yield from self._open(id, action))
+
+    def _read_in_stead(self, id: str, action: access.Action) -> Flow[tuple[Result, Reader]]:
+        row, reader = yield from self._shown(id, action)
         return row, (yield from in_stead(reader, row.shape))
 
-    def _row(self, id: str) -> Flow[Result]:
+    def _row(self, id: str, action: access.Action) -> Flow[Result]:
         found = None
         if isinstance(id, Envelope | Handle):
             # What was given for the value is the first thing that people try here.
             id = id.id if isinstance(id, Handle) else id.handle.id if id.handle else ""
         if isinstance(id, str) and id.isascii() and 5 <= len(id) <= 80:
-            found = yield from do(Get(self.scope, id, self.store.now()))
+            found = yield from access.found(self.store, self.scope, id, action)
         if found is None:
             raise unknown(id)
         if isinstance(found, Tombstone):
@@ -231,11 +235,18 @@ class Session(Taking, Structured, Queried, Wrapping):
 
     def delete(self, id: str) -> bool:
         """Remove one result now; what is left says what it was. False if it was not here."""
-        return self.store.run_flow(self._remove(id)) > 0
+        return self.store.run_flow(self._delete(id)) > 0
 
     async def adelete(self, id: str) -> bool:
         """`delete`, off the event loop."""
-        return await self.store.arun_flow(self._remove(id)) > 0
+        return await self.store.arun_flow(self._delete(id)) > 0
+
+    def _delete(self, id: str) -> Flow[int]:
+        if self.store.settings.authorize is not None:
+            found = yield from access.found(self.store, self.scope, id, "delete")
+            if found is None or found.id != id:
+                return 0
+        return (yield from self._remove(id))
 
     def close(self) -> int:
         """End the session: its results go, and how many is the answer. Never called by itself."""

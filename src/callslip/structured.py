@@ -12,6 +12,7 @@ from callslip.reading.records import Records, open_records
 from callslip.stacks.ops import Flow
 
 if TYPE_CHECKING:
+    from callslip.access import Action
     from callslip.stacks.ops import Result
     from callslip.stacks.reader import Reader
     from callslip.store import ResultStore
@@ -26,7 +27,9 @@ class Structured:
 
     if TYPE_CHECKING:
 
-        def _open(self, id: str) -> Flow[tuple[Result, Reader]]: ...
+        def _open(self, id: str, action: Action) -> Flow[tuple[Result, Reader]]: ...
+
+        def _shown(self, id: str, action: Action) -> Flow[tuple[Result, Reader]]: ...
 
         def load(self, id: str) -> Any: ...
 
@@ -73,7 +76,7 @@ class Structured:
         limit: int | None,
         column: int,
     ) -> Flow[Record]:
-        row, reader = yield from self._open(id)
+        row, reader = yield from self._shown(id, "get")
         return (yield from get(reader, row.shape, row.id, key, field, start, limit, column))
 
     def records(self, id: str, path: str = "") -> Iterator[Any]:
@@ -92,7 +95,7 @@ class Structured:
                 yield _loads(record)
 
     def _records(self, id: str, path: str) -> Flow[Records]:
-        row, reader = yield from self._open(id)
+        row, reader = yield from self._open(id, "export")
         return (yield from open_records(reader, row.shape, path))
 
     def frame(self, id: str, kind: FrameKind = "pandas", path: str = "") -> Any:
@@ -104,7 +107,7 @@ class Structured:
         """
         from callslip.reading import frames
 
-        row, reader = self.store.run_flow(self._open(id))
+        row, reader = self.store.run_flow(self._open(id, "export"))
         if row.payload.form == kind and not path:
             return self.load(id)
         table = self.store.run_flow(open_records(reader, row.shape, path))

@@ -34,6 +34,7 @@ PUBLIC = [
     "Session",
     "SettingsError",
     "Shape",
+    "Shared",
     "StoreError",
     "StoreUnavailable",
     "Tool",

@@ -12,13 +12,14 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
+from callslip import access
 from callslip.adapters.langchain_blocks import text_in
 from callslip.adapters.langchain_desk import Desk
 from callslip.adapters.langchain_results import message
 from callslip.adapters.langchain_tools import is_own
 from callslip.errors import StoreUnavailable
 from callslip.limits import ENVELOPE_CHARS, LIST_ITEMS
-from callslip.stacks.ops import Flow, List, do
+from callslip.stacks.ops import Flow
 from callslip.window.envelope import human_size
 from callslip.window.inert import attr
 from callslip.window.outcome import outcome
@@ -70,7 +71,7 @@ def summarised(desk: Desk, messages: Sequence[Any]) -> Flow[dict[int, Any]]:
     if said.get("lc_source") != "summarization" or _MARK in said:
         return {}
     try:
-        rows, total = yield from do(List(desk.scope, 0, LIST_ITEMS, desk.store.now()))
+        rows, total = yield from access.listed(desk.store, desk.scope, 0, LIST_ITEMS)
     except StoreUnavailable:
         return {}
     seen = "\n".join(given.text for given in messages)

@@ -11,13 +11,13 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from callslip import offloading
+from callslip import access, offloading
 from callslip.errors import StoreUnavailable
 from callslip.handle import Shape
 from callslip.patterns import fields
 from callslip.patterns.files import inside
 from callslip.session import Session
-from callslip.stacks.ops import Flow, Get, Tombstone, do
+from callslip.stacks.ops import Flow, Tombstone
 from callslip.stacks.writing import call_of
 from callslip.window.envelope import human_size
 from callslip.window.inert import plain
@@ -201,7 +201,7 @@ def _handle(id: str, session: Session | None) -> Flow[str]:
     if session is None:
         return id
     try:
-        found = yield from do(Get(session.scope, id, session.store.now()))
+        found = yield from access.found(session.store, session.scope, id, "list")
     except StoreUnavailable:
         return id
     if found is None:

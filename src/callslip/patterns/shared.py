@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from callslip.access import Action
 from callslip.errors import HandleError, StoreUnavailable
 from callslip.handle import Handle, Hits, Listing, Page, Scope
 from callslip.queried import Queried
@@ -74,8 +75,8 @@ class SharedSession(Queried):
         except HandleError:
             return None
 
-    def _open(self, id: str) -> Flow[tuple[Result, Reader]]:
-        return self.of(id)._open(id)
+    def _shown(self, id: str, action: Action) -> Flow[tuple[Result, Reader]]:
+        return self.of(id)._shown(id, action)
 
     def _call(self, tool: str, args: Any, call_id: str | None, status: str) -> Call:
         return self.session._call(tool, args, call_id, status)

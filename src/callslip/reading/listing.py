@@ -51,4 +51,6 @@ def _line(handle: Handle) -> str:
         parts.append(f"status {plain(handle.status, limits.TOOL_NAME_CHARS)}")
     if handle.same_as:
         parts.append(f"same as {handle.same_as}")
+    if handle.shared:
+        parts.append("shared with this session")
     return "  ".join(parts)

@@ -13,25 +13,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from callslip.handle import Scope
+from callslip.handle import Scope, Shared
 from callslip.stacks.ops import IndexOp
 
 __all__ = ["Revoke", "Share", "Shared", "Shares"]
-
-
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """One share of a result: who may read it, and until when. Times in seconds since the epoch."""
-
-    name: str
-    """What `Revoke` takes: `shr_…`, random."""
-    id: str
-    """The id of the result, the same for owner and receiver."""
-    user: str
-    session: str | None
-    """The receiver's session; None for every session of that user."""
-    made_at: float
-    until: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 
-from callslip.handle import Quota, Scope, Shape
+from callslip.handle import Quota, Scope, Shape, Shared
 from callslip.stacks import ops
-from callslip.stacks.shareops import Revoke, Share, Shared, Shares
+from callslip.stacks.shareops import Revoke, Share, Shares
 
 OWNER = Scope("s", "ana", "acme")
 FRIEND = Scope("r", "bob", "acme")
@@ -143,13 +143,12 @@ class SharesContract:
                 row = replace(stored(index, "res_b"), call=b"c" * 16)
                 index.run(ops.Insert(row, ["res_c"], None, Quota(session_results=1), NOW))
             else:
-                why = "closed" if how == "closed" else "deleted"
-                trace = how != "without a trace"
-                index.run(
-                    ops.Remove(
-                        why, NOW, "acme", "ana", "s", "res_a" if how == "deleted" else None, trace
-                    )
-                )
+                gone = ops.Remove("closed", NOW, "acme", "ana", "s")
+                if how == "deleted":
+                    gone = replace(gone, why="deleted", id="res_a")
+                elif how == "without a trace":
+                    gone = replace(gone, why="deleted", tombstones=False)
+                index.run(gone)
             # To its owner it is gone; to who it was shared with it is unknown.
             assert got(index, FRIEND, "res_a", now) is None, how
             assert ids(index, FRIEND, now) == []

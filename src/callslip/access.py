@@ -1,0 +1,96 @@
+"""May this be done? The one place where `authorize=` is asked, and where look-ups heed its answer.
+
+What may live here: the flows that find and list rows for a session. Whoever wants a row by its id
+comes through here, so that what is not allowed is, everywhere, as if it were not there.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from callslip.handle import Handle, Scope, Shape
+from callslip.rendering import handle_of
+from callslip.stacks.ops import Flow, Get, List, Result, Tombstone, do
+
+if TYPE_CHECKING:
+    from callslip.stacks.writing import Call
+    from callslip.store import ResultStore
+
+__all__ = ["Action", "allowed", "found", "listed", "may_store", "shown_as"]
+
+logger = logging.getLogger("callslip")
+
+Action = str
+"""`store`, `read`, `search`, `query`, `get`, `list`, `load`, `open`, `export`, `share`, `delete`."""
+
+_LISTED = 500
+"""Rows that are asked about at once when a list leaves out what is not allowed."""
+
+
+def allowed(store: ResultStore, scope: Scope, handle: Handle | None, action: Action) -> bool:
+    """What the store's hook says; True without one. A hook that raises says no."""
+    hook = store.settings.authorize
+    if hook is None:
+        return True
+    try:
+        return bool(hook(scope, handle, action))
+    except Exception:
+        if handle is not None:
+            # The error may quote what the handle is about: it goes to the log and nowhere else.
+            logger.exception("authorize= raised for %s; it counts as a no", action)
+        return False
+
+
+def may_store(store: ResultStore, scope: Scope, call: Call) -> bool:
+    """Whether a result of that call may be stored: asked of a handle that has no id yet."""
+    handle = Handle("", call.tool, Shape(), store.now(), call.args, call.status)
+    return allowed(store, scope, handle, "store")
+
+
+def found(
+    store: ResultStore, scope: Scope, id: str, action: Action
+) -> Flow[Result | Tombstone | None]:
+    """The row of an id, its tombstone, or None: also where the hook says no.
+
+    The hook is asked in each of these cases, so that none can be told from another by the time it
+    takes; where there is no such handle, it is asked about None and its answer is not used.
+    """
+    row = yield from do(Get(scope, id, store.now(), action))
+    if row is None:
+        allowed(store, scope, None, action)
+        return None
+    if isinstance(row, Tombstone):
+        handle = Handle(row.id, row.tool, row.shape, 0.0, row.args)
+    else:
+        handle = shown_as(store, scope, row)
+    return row if allowed(store, scope, handle, action) else None
+
+
+def listed(
+    store: ResultStore, scope: Scope, after: int, limit: int
+) -> Flow[tuple[Sequence[Result], int]]:
+    """The rows that a session may list, `limit` of them after skipping `after`, and how many there
+    are in all. With a hook each of its rows is asked about: a total must not count what is hidden.
+    """
+    if store.settings.authorize is None:
+        return (yield from do(List(scope, after, limit, store.now())))
+    seen: list[Result] = []
+    total, place, there = 0, 0, 1
+    while place < there:
+        rows, there = yield from do(List(scope, place, _LISTED, store.now()))
+        for row in rows:
+            if allowed(store, scope, shown_as(store, scope, row), "list"):
+                if after <= total < after + limit:
+                    seen.append(row)
+                total += 1
+        place += _LISTED
+    return seen, total
+
+
+def shown_as(store: ResultStore, scope: Scope, row: Result) -> Handle:
+    """The handle of a row for a session of that scope, which may have it from another."""
+    handle = handle_of(row, store.settings)
+    return handle if row.scope == scope else replace(handle, shared=True)
