@@ -249,7 +249,8 @@ def evict(db: sqlite3.Connection, column: str, owner: int) -> bool:
     return (
         db.execute(
             "UPDATE files SET payload = NULL, size = 0 WHERE n = (SELECT n FROM files f"
-            f" WHERE {column} = ? AND payload IS NOT NULL AND EXISTS (SELECT 1 FROM files g"
+            f" WHERE {column} = ? AND payload IS NOT NULL"
+            " AND (SELECT held FROM sessions WHERE n = f.session) = 0 AND EXISTS (SELECT 1 FROM files g"
             " WHERE g.session = f.session AND g.path = f.path AND g.branch = f.branch"
             " AND g.version > f.version) ORDER BY n LIMIT 1)",
             (owner,),

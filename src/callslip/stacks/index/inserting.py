@@ -6,7 +6,8 @@ import sqlite3
 
 from callslip.errors import StoreUnavailable
 from callslip.stacks import fileops, ops
-from callslip.stacks.index import adopting, files, retention, sessions
+from callslip.stacks.auditops import FILE_ID
+from callslip.stacks.index import adopting, files, holding, retention, sessions, subjects
 from callslip.stacks.index.results import row_of
 from callslip.stacks.index.rows import shape_to_blob, to_blob
 from callslip.stacks.index.sessions import Session
@@ -27,22 +28,38 @@ def insert(db: sqlite3.Connection, op: ops.Insert) -> ops.Inserted | None:
                 # from releasing what the new row needs.
                 db.execute("UPDATE payloads SET refs = refs + 1 WHERE n = ?", (payload,))
                 db.execute("DELETE FROM results WHERE session = ? AND seq = ?", (session.n, ended))
-            _add_row(db, op.result, session, payload, id)
+            _add_row(db, op, session, payload, id)
             if ended is not None:
                 db.execute("UPDATE payloads SET refs = refs - 1 WHERE n = ?", (payload,))
-            retention.enforce(db, op.quota, session.n, session.next_seq, op.now)
+            _enforce(db, op, session)
             # After the quota, so that it never names a row which this very insert pushed out. A row
             # that names another was never shown in full, so it is not the one to name.
             db.execute(
                 "UPDATE results SET same_as = coalesce((SELECT id FROM results WHERE payload = ?"
-                " AND session = ? AND seq >= ? AND seq < ? AND same_as = x'' ORDER BY seq LIMIT 1),"
-                " x'')"
+                " AND session = ? AND seq >= ? AND seq < ? AND same_as = x''"
+                " AND (expires_at IS NULL OR expires_at >= ?) ORDER BY seq LIMIT 1), x'')"
                 " WHERE session = ? AND seq = ?",
-                (payload, session.n, session.floor, session.next_seq, session.n, session.next_seq),
+                (
+                    payload,
+                    session.n,
+                    session.floor,
+                    session.next_seq,
+                    op.now,
+                    session.n,
+                    session.next_seq,
+                ),
             )
+        subjects.add(db, session, id, op.subjects)
         found = row_of(db, scope, session.n, id)
         assert found is not None
         return ops.Inserted(result=found[1], created=created, adopted=adopted)
+
+
+def _enforce(db: sqlite3.Connection, op: ops.Insert, session: Session) -> None:
+    holds = retention.enforce(db, op.quota, session.n, session.next_seq, op.now)
+    if not holds and holding.in_the_way(db, session, op.quota):
+        # Without a hold a single result may be larger than its quota: it is the newest.
+        raise StoreUnavailable("what fills the quota is under a legal hold", reason="over quota")
 
 
 def write_file(db: sqlite3.Connection, op: fileops.WriteFile) -> fileops.Wrote | None:
@@ -56,6 +73,7 @@ def write_file(db: sqlite3.Connection, op: fileops.WriteFile) -> fileops.Wrote |
             return at
         payload, adopted = adopting.adopt(db, session.tenant, op.payload, stored)
         written = files.add(db, op, session, payload, at)
+        subjects.add(db, session, to_blob(f"{FILE_ID}{written.version}"), op.subjects)
         if not retention.enforce(db, op.quota, session.n, -1, op.now):
             raise StoreUnavailable("the files as they stand fill the quota", reason="over quota")
         return fileops.Wrote("written", written, adopted)
@@ -75,9 +93,10 @@ def _take_id(
     call, digest = op.result.call, op.result.payload.digest
     taken: dict[bytes, tuple[int | None, bool]] = {}
     for id, seq, own in db.execute(
-        f"SELECT id, seq, call = ? AND payload = ? FROM results"
-        f" WHERE session = ? AND id IN ({marks})",
-        (call, payload, session.n, *ids),
+        # The seq of one that ran out by itself as negative.
+        "SELECT id, CASE WHEN expires_at < ? THEN -seq ELSE seq END, call = ? AND payload = ?"
+        f" FROM results WHERE session = ? AND id IN ({marks})",
+        (op.now, call, payload, session.n, *ids),
     ):
         taken[id] = (seq, bool(own))
     for id, own in db.execute(
@@ -91,7 +110,7 @@ def _take_id(
             continue
         if seq is None:
             db.execute("DELETE FROM tombstones WHERE session = ? AND id = ?", (session.n, id))
-        return id, seq is None or seq < session.floor, seq
+        return id, seq is None or seq < session.floor, None if seq is None else abs(seq)
     for id in ids:
         if id not in taken:
             return id, True, None
@@ -99,11 +118,14 @@ def _take_id(
 
 
 def _add_row(
-    db: sqlite3.Connection, result: ops.Result, session: Session, payload: int, id: bytes
+    db: sqlite3.Connection, op: ops.Insert, session: Session, payload: int, id: bytes
 ) -> None:
+    result = op.result
+    runs_out = "held_expiry" if session.held else "expires_at"
     db.execute(
         "INSERT INTO results (tenant, session, seq, id, call, payload, size, created_at, same_as,"
-        " tool, status, args, shape, preview) VALUES (?, ?, ?, ?, ?, ?, ?, ?, x'', ?, ?, ?, ?, ?)",
+        f" tool, status, args, shape, preview, {runs_out})"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, x'', ?, ?, ?, ?, ?, ?)",
         (
             session.tenant,
             session.n,
@@ -118,6 +140,7 @@ def _add_row(
             to_blob(result.args),
             shape_to_blob(result.shape),
             to_blob(result.preview),
+            op.expires_at,
         ),
     )
     db.execute("UPDATE sessions SET next_seq = next_seq + 1 WHERE n = ?", (session.n,))

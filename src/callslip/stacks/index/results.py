@@ -38,6 +38,7 @@ def _result(scope: Scope, row: Sequence[Any], data: bytes | None) -> ops.Result:
 def row_of(
     db: sqlite3.Connection, scope: Scope, session: int, id: bytes
 ) -> tuple[int, ops.Result] | None:
+    """A row of a session and its seq, whether it ran out or not."""
     row = db.execute(
         f"SELECT {_RESULT}, r.seq, d.data FROM results r JOIN payloads p ON p.n = r.payload"
         " LEFT JOIN inline d ON d.payload = p.n WHERE r.session = ? AND r.id = ?",
@@ -46,10 +47,22 @@ def row_of(
     return None if row is None else (row[14], _result(scope, row, row[15]))
 
 
+def live(db: sqlite3.Connection, session: Session, now: float) -> int:
+    """How many rows of its own a reader sees."""
+    held = session.live(now)
+    if not held:
+        return 0
+    (ran_out,) = db.execute(
+        "SELECT count(*) FROM results WHERE session = ? AND expires_at < ? AND seq >= ?",
+        (session.n, now, session.floor),
+    ).fetchone()
+    return held - int(ran_out)
+
+
 _READABLE = (
-    f"SELECT {_RESULT}, r.seq, d.data, NULL, NULL FROM results r JOIN payloads p ON p.n = r.payload"
+    f"SELECT {_RESULT}, r.seq, d.data, r.expires_at, NULL, NULL FROM results r JOIN payloads p ON p.n = r.payload"
     " LEFT JOIN inline d ON d.payload = p.n WHERE r.session = ? AND r.id = ?"
-    f" UNION ALL SELECT {_RESULT}, r.seq, d.data, s.user, s.name FROM {shares.RECEIVED}"
+    f" UNION ALL SELECT {_RESULT}, r.seq, d.data, NULL, s.user, s.name FROM {shares.RECEIVED}"
     f" LEFT JOIN inline d ON d.payload = p.n WHERE h.id = ? AND {shares.TO} LIMIT 1"
 )
 """The session's own row of an id, or else the one that was shared with it: the second half is
@@ -62,16 +75,14 @@ def get(
     id = to_blob(op.id)
     own = -1 if session is None else session.n
     row = db.execute(_READABLE, (own, id, id, *shares.to(op.scope, op.now))).fetchone()
-    if row is not None and row[16] is not None:
+    if row is not None and row[17] is not None:
         return _received(op.scope, row, row[15])
     if session is None:
         return None
     if row is not None:
-        seq, result = row[14], _result(op.scope, row, row[15])
-        if seq >= session.floor and not session.expired(op.now):
+        result, at = _result(op.scope, row, row[15]), _ran_out(session, row[14], row[16], op.now)
+        if at is None:
             return result
-        at = session.floor_at if seq < session.floor else session.expires_at
-        assert at is not None
         return ops.Tombstone(result.id, result.tool, result.args, result.shape, "expired", at)
     row = db.execute(
         "SELECT id, tool, args, shape, why, gone_at FROM tombstones WHERE session = ? AND id = ?",
@@ -84,6 +95,15 @@ def get(
     )
 
 
+def _ran_out(session: Session, seq: int, runs_out: float | None, now: float) -> float | None:
+    """When a row that is still there ran out; None if it did not."""
+    if seq < session.floor:
+        return session.floor_at
+    if session.expired(now):
+        return session.expires_at
+    return runs_out if runs_out is not None and runs_out < now else None
+
+
 def _received(scope: Scope, row: Sequence[Any], data: bytes | None) -> ops.Result:
     """A shared row, as its owner's. What it repeats is a row that the receiver may not see."""
     owner = Scope(to_text(row[-1]), to_text(row[-2]), scope.tenant)
@@ -93,14 +113,18 @@ def _received(scope: Scope, row: Sequence[Any], data: bytes | None) -> ops.Resul
 def list_live(
     db: sqlite3.Connection, op: ops.List, session: Session | None
 ) -> tuple[Sequence[ops.Result], int]:
-    own = 0 if session is None else session.live(op.now)
+    own = 0 if session is None else live(db, session, op.now)
     after, limit = max(op.after, 0), max(op.limit, 0)
     found: list[ops.Result] = []
     if session is not None and after < own and limit:
+        start, skip = session.floor, after
+        if own == session.live(op.now):
+            start, skip = _seq_at(db, session, after, own), 0
         rows = db.execute(
             f"SELECT {_RESULT} FROM results r JOIN payloads p ON p.n = r.payload"
-            " WHERE r.session = ? AND r.seq >= ? ORDER BY r.seq LIMIT ?",
-            (session.n, _seq_at(db, session, after, own), min(limit, own)),
+            " WHERE r.session = ? AND r.seq >= ? AND (r.expires_at IS NULL OR r.expires_at >= ?)"
+            " ORDER BY r.seq LIMIT ? OFFSET ?",
+            (session.n, start, op.now, min(limit, own), skip),
         )
         found = [_result(op.scope, row, None) for row in rows]
     received = f"FROM {shares.RECEIVED} WHERE {shares.TO}"

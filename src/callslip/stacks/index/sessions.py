@@ -6,12 +6,12 @@ import sqlite3
 from dataclasses import dataclass
 
 from callslip.handle import Scope
-from callslip.stacks.index import files
+from callslip.stacks.index import files, holding
 from callslip.stacks.index.rows import to_blob, touch_after
 
 _COLUMNS = (
     "s.n, s.tenant, s.active_at, s.ttl, s.expires_at, s.closed, s.next_seq, s.floor, s.floor_at,"
-    " s.results, s.dead, s.content_bytes, s.dead_bytes, s.files, s.file_bytes"
+    " s.results, s.dead, s.content_bytes, s.dead_bytes, s.files, s.file_bytes, s.held"
 )
 
 
@@ -34,17 +34,20 @@ class Session:
     dead_bytes: int
     files: int
     file_bytes: int
+    held: int
 
     def expired(self, now: float) -> bool:
-        """Whether its ttl has run out, swept or not."""
-        return not self.closed and self.expires_at is not None and self.expires_at < now
+        """Whether its ttl has run out, swept or not. While it is held, it never has."""
+        if self.closed or self.held or self.expires_at is None:
+            return False
+        return self.expires_at < now
 
     def ended(self, now: float) -> bool:
         """Whether a reader finds nothing in it any more."""
         return bool(self.closed) or self.expired(now)
 
     def live(self, now: float) -> int:
-        """How many rows a reader sees."""
+        """How many rows a reader sees, those aside that ran out by themselves (`results.live`)."""
         return 0 if self.ended(now) else self.results - self.dead
 
 
@@ -95,6 +98,9 @@ def open_session(db: sqlite3.Connection, scope: Scope, ttl: float | None, now: f
             " SELECT n, ?, ?, ?, ?, ? FROM tenants WHERE name = ?",
             (to_blob(scope.session), to_blob(scope.user), active_at, ttl, expires_at, tenant),
         )
+        (n,) = db.execute("SELECT last_insert_rowid()").fetchone()
+        if holding.covers(db, n):
+            db.execute("UPDATE sessions SET held = 1 WHERE n = ?", (n,))
     else:
         if found.expired(now):
             # Files leave no tombstones, so there is nothing for the sweep to turn them into.
@@ -124,7 +130,7 @@ def touch(db: sqlite3.Connection, session: Session, now: float) -> None:
     """Count a read as activity, unless the session ended since it was looked up."""
     db.execute(
         "UPDATE sessions SET active_at = ?, expires_at = ? + ttl WHERE n = ? AND closed = 0"
-        " AND active_at < ? AND (expires_at IS NULL OR expires_at >= ?)",
+        " AND active_at < ? AND (expires_at IS NULL OR expires_at >= ? OR held = 1)",
         (now, now, session.n, now, now),
     )
 
@@ -138,6 +144,16 @@ def settle(db: sqlite3.Connection, n: int) -> None:
     ).fetchall()
     for (tenant,) in gone:
         drop_tenant(db, tenant)
+
+
+def drop_empty(db: sqlite3.Connection, n: int) -> None:
+    """Drop a session, open or not, that nothing is left of: it would be a trace of what was there."""
+    db.execute(
+        "UPDATE sessions SET closed = 1, expires_at = NULL"
+        " WHERE n = ? AND results = 0 AND tombstones = 0 AND files = 0",
+        (n,),
+    )
+    settle(db, n)
 
 
 def drop_tenant(db: sqlite3.Connection, tenant: int) -> None:

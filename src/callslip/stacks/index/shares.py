@@ -6,10 +6,10 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
-from callslip.handle import Scope
+from callslip.handle import Scope, Shared
 from callslip.stacks.index import sessions
 from callslip.stacks.index.rows import to_blob, to_text
-from callslip.stacks.shareops import Revoke, Share, Shared, Shares
+from callslip.stacks.shareops import Revoke, Share, Shares
 
 _ANY = b""
 _COLUMNS = "h.name, h.id, h.user, h.session, h.made_at, h.until"
@@ -20,7 +20,11 @@ RECEIVED = (
 )
 """Where the rows that were shared with a scope are."""
 
-_LIVE = "r.seq >= s.floor AND s.closed = 0 AND (s.expires_at IS NULL OR s.expires_at >= ?)"
+_LIVE = (
+    "r.seq >= s.floor AND s.closed = 0"
+    " AND (s.expires_at IS NULL OR s.held = 1 OR s.expires_at >= ?)"
+    " AND (r.expires_at IS NULL OR r.expires_at >= ?)"
+)
 
 TO = f"t.name = ? AND h.user = ? AND h.session IN (x'', ?) AND h.until > ? AND {_LIVE}"
 """Which of them a scope may read now; its values are those of `to`."""
@@ -34,6 +38,7 @@ def to(scope: Scope, now: float) -> tuple[Any, ...]:
         _session_blob(scope.session),
         now,
         now,
+        now,
     )
 
 
@@ -45,7 +50,7 @@ def share(db: sqlite3.Connection, op: Share) -> Shared | None:
     row = db.execute(
         "INSERT INTO shares AS h (result, tenant, name, id, user, session, made_at, until)"
         " SELECT n, tenant, ?, id, ?, ?, ?, ? FROM results"
-        " WHERE session = ? AND id = ? AND seq >= ?"
+        " WHERE session = ? AND id = ? AND seq >= ? AND (expires_at IS NULL OR expires_at >= ?)"
         " ON CONFLICT (result, user, session) DO UPDATE SET until = excluded.until"
         " RETURNING name, id, user, session, made_at, until",
         (
@@ -57,6 +62,7 @@ def share(db: sqlite3.Connection, op: Share) -> Shared | None:
             session.n,
             to_blob(op.id),
             session.floor,
+            op.now,
         ),
     ).fetchone()
     return None if row is None else _shared(row)

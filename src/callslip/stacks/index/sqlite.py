@@ -9,18 +9,20 @@ from __future__ import annotations
 import logging
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from callslip.errors import SettingsError, StoreUnavailable
 from callslip.limits import BUSY_SECONDS
-from callslip.stacks import fileops, memoryops, ops, shareops
+from callslip.stacks import auditops, fileops, memoryops, ops, shareops
 from callslip.stacks.checkops import CheckIndex
 from callslip.stacks.index import (
     about,
     adopting,
+    auditing,
     files,
+    governing,
     inserting,
     memory,
     results,
@@ -37,7 +39,14 @@ T = TypeVar("T")
 TOUCH_SECONDS = 1.0
 """How long a read waits for other writers to note its activity, before it leaves that out."""
 
-_FREES = (ops.Remove, ops.Sweep, ops.Forget, ops.Repair, memoryops.ForgetFacts)
+_FREES = (
+    ops.Remove,
+    ops.Sweep,
+    ops.Forget,
+    ops.Repair,
+    memoryops.ForgetFacts,
+    auditops.RemoveSubject,
+)
 """What makes room, and so must not fail for want of it."""
 
 _logger = logging.getLogger(__name__)
@@ -66,6 +75,7 @@ class SqliteIndex:
             ops.Count: upkeep.count,
             ops.Sessions: upkeep.list_sessions,
             shareops.Shares: shares.list_given,
+            **governing.READS,
             **memory.READS,
         }
         self._activities: dict[type, Callable[[sqlite3.Connection, Any, Any], Any]] = {
@@ -83,6 +93,7 @@ class SqliteIndex:
             ops.Forget: upkeep.forget,
             shareops.Share: shares.share,
             shareops.Revoke: shares.revoke,
+            **governing.WRITES,
             **memory.WRITES,
         }
 
@@ -91,7 +102,8 @@ class SqliteIndex:
         try:
             answer = self._run(op)
         except StoreUnavailable as error:
-            if error.reason != "disk full" or type(op) not in _FREES or self._pool.memory:
+            inner = op.op if isinstance(op, auditops.Audited) else op
+            if error.reason != "disk full" or type(inner) not in _FREES or self._pool.memory:
                 raise
             self._make_room()
             answer = self._run(op)
@@ -116,6 +128,8 @@ class SqliteIndex:
         kind = type(op)
         if kind in self._activities:
             return self._active(self._activities[kind], op)
+        if kind is auditops.Audited:
+            return self._audited(op)
         if kind is ops.Sweep:
             return self._sweep(op)
         if kind is ops.PayloadPlace:
@@ -154,6 +168,29 @@ class SqliteIndex:
                 _logger.warning("activity of a session could not be noted: %s", error.reason)
         return answer
 
+    def _audited(self, op: auditops.Audited[Any]) -> Any:
+        inner: Any = op.op
+        if type(inner) is ops.Sweep:
+            return self._sweep(inner, op)
+        with (
+            self._pool.borrow() as db,
+            _transaction(db, "IMMEDIATE"),
+            auditing.under_way(db, op),
+        ):
+            answer = self._in_transaction(db, inner)
+            auditing.write(db, op.entries(answer))
+        return answer
+
+    def _in_transaction(self, db: sqlite3.Connection, op: Any) -> Any:
+        kind = type(op)
+        if kind not in self._activities:
+            return {**self._reads, **self._writes}[kind](db, op)
+        session = sessions.find(db, op.scope)
+        answer = self._activities[kind](db, op, session)
+        if session is not None and sessions.due(session, op.now):
+            sessions.touch(db, session, op.now)
+        return answer
+
     def _place(self, op: ops.PayloadPlace) -> str | None:
         with self._pool.borrow() as db:
             with _transaction(db, "DEFERRED"):
@@ -163,14 +200,17 @@ class SqliteIndex:
             with _transaction(db, "IMMEDIATE"):
                 return adopting.record_place(db, op.where)
 
-    def _sweep(self, op: ops.Sweep) -> bool:
+    def _sweep(self, op: ops.Sweep, told: auditops.Audited[Any] | None = None) -> bool:
         with self._pool.borrow() as db:
             with _transaction(db, "DEFERRED"):
                 if not retention.more(db, op.now):
                     return False
             with _patience(db, op.milliseconds / 1000):
                 try:
-                    with _transaction(db, "IMMEDIATE"):
+                    with (
+                        _transaction(db, "IMMEDIATE"),
+                        auditing.under_way(db, told) if told else nullcontext(),
+                    ):
                         return retention.sweep(db, op)
                 except sqlite3.OperationalError as error:
                     if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:

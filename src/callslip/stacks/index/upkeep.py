@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from callslip.handle import Scope
 from callslip.stacks import ops
-from callslip.stacks.index import memory_upkeep, sessions
+from callslip.stacks.index import auditing, memory_upkeep, sessions
 from callslip.stacks.index.pool import primary_code
 from callslip.stacks.index.rows import payload_from, to_blob, to_text
 
@@ -33,6 +33,7 @@ def known_garbage(db: sqlite3.Connection, key: bytes) -> bool:
 def forget(db: sqlite3.Connection, op: ops.Forget) -> None:
     """Do `ops.Forget`."""
     db.executemany("DELETE FROM garbage WHERE key = ?", [(to_blob(key),) for key in op.keys])
+    auditing.erased(db, op)
 
 
 def known_keys(db: sqlite3.Connection, op: ops.KnownKeys) -> frozenset[str]:
