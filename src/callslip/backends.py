@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from callslip.settings import Settings, place_of
+from callslip.stacks.breaker import Breaker
 from callslip.stacks.drive import Backend, Lazy
 from callslip.stacks.ops import Runs
 
@@ -34,8 +35,8 @@ def backend_of(settings: Settings, spool: Path | None) -> Backend:
         opened = open_payloads(where)
         return opened if file is None else PlacedPayloads(opened, lazy, where, file.parent)
 
-    lazy = Lazy(index)
+    lazy = Breaker(Lazy(index))
     if spool is None:
-        return Backend(lazy, Lazy(payloads))
+        return Backend(lazy, Breaker(Lazy(payloads)))
     local = replace(settings, url=str(spool), payloads=None)
-    return Backend(lazy, Lazy(payloads), backend_of(local, None))
+    return Backend(lazy, Breaker(Lazy(payloads)), backend_of(local, None))

@@ -77,6 +77,23 @@ MATCH_BYTES = 8 * 1024 * 1024
 MATCH_CHARS = 64 * 1024
 """What a hit holds of a match."""
 
+OBJECT_CONNECT_SECONDS = 3.0
+OBJECT_REQUEST_SECONDS = 6.0
+OBJECT_RETRY_SECONDS = 3.0
+"""One request to an object store, and how long it is begun anew for when it fails at once (refused,
+throttled): together with the last wait some 10 seconds, which is the most that one operation takes
+to say that the store is away. The environment may give more (`AWS_TIMEOUT=60s`)."""
+
+OBJECT_WAIT_SECONDS = 1.0
+"""The longest wait between two tries."""
+
+METADATA_SECONDS = 1.0
+"""How long a machine is asked whether it gives credentials, where nothing else has any."""
+
+PART_BYTES = 5 * 1024 * 1024
+"""An object up to this size goes up in one request, a larger one in parts of it: the least that S3
+takes, so that a slow line brings each over in time. 10,000 parts of it are 48 GiB packed."""
+
 DIRECTORIES_CACHED = 256
 DERIVED_CACHED_BYTES = 64 * 1024 * 1024
 """Packed bytes of what was taken out of documents to be read: a long text, a list as rows."""
@@ -107,7 +124,19 @@ ORPHAN_GRACE_SECONDS = 3600
 SWEEP_EVERY_SECONDS = 30
 SWEEP_ROWS = 200
 SWEEP_MILLISECONDS = 20
-BUSY_SECONDS = 30.0
+BUSY_SECONDS = 10.0
+"""How long writers of one SQLite file wait for each other."""
+
+AWAY_SECONDS = 0.5
+PAUSE_FACTOR = 3.0
+PAUSE_SECONDS = 30.0
+"""An operation that failed after so long shuts its part of the store off for three times as long as
+it waited, at most half a minute: a run waits for a store that is away a quarter of its time at the
+most, and 10 seconds at once."""
+
+DELIVER_SECONDS = 1.0
+"""How much of the spool one put delivers by the way; what is begun is finished."""
+
 SPOOL_BYTES = 1024 * 1024 * 1024
 
 # --- what is remembered -------------------------------------------------------------------------
