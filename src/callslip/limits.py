@@ -187,3 +187,15 @@ INDEX_IDLE_SECONDS = 300.0
 """A connection that was not used for longer is closed: firewalls drop such ones silently."""
 
 MIGRATION_SECONDS = 600.0
+
+# --- keys -----------------------------------------------------------------------------------------
+
+KEYS_CACHED_SECONDS = 60.0
+"""How long a process may know a key that another one has destroyed."""
+
+KEYS_CACHED = 4_096
+"""Keys of tenants and sessions that a process keeps unwrapped."""
+
+KEYS_IDLE_SECONDS = 24 * 3600.0
+"""gc destroys the keys of a session of which nothing is left once they are so old: a first put may be
+under way."""
