@@ -24,6 +24,7 @@ from callslip.stacks.index import (
     files,
     governing,
     inserting,
+    keys,
     memory,
     results,
     retention,
@@ -33,6 +34,7 @@ from callslip.stacks.index import (
 )
 from callslip.stacks.index.pool import MINIMUM, Pool
 from callslip.stacks.index.sessions import Session
+from callslip.stacks.keyops import SealMark
 
 T = TypeVar("T")
 
@@ -67,6 +69,7 @@ class SqliteIndex:
                 f" this Python has {sqlite3.sqlite_version}"
             )
         self._pool = Pool(path)
+        self._keys = keys.SqliteKeys(self._pool.path, self._pool.memory)
         self._reads: dict[type, Callable[[sqlite3.Connection, Any], Any]] = {
             ops.FindPayload: adopting.find,
             ops.Garbage: upkeep.garbage,
@@ -123,6 +126,7 @@ class SqliteIndex:
     def close(self) -> None:
         """Let go of the file; a later operation opens it again. `:memory:` starts empty."""
         self._pool.close()
+        self._keys.close()
 
     def _run(self, op: Any) -> Any:
         kind = type(op)
@@ -134,6 +138,10 @@ class SqliteIndex:
             return self._sweep(op)
         if kind is ops.PayloadPlace:
             return self._place(op)
+        if kind is SealMark:
+            return self._mark(op)
+        if kind in keys.KINDS:
+            return self._keys.run(op)
         with self._pool.borrow() as db:
             if kind is CheckIndex:
                 return about.facts(db, op)
@@ -199,6 +207,15 @@ class SqliteIndex:
                 return known
             with _transaction(db, "IMMEDIATE"):
                 return adopting.record_place(db, op.where)
+
+    def _mark(self, op: SealMark) -> bytes | None:
+        with self._pool.borrow() as db:
+            with _transaction(db, "DEFERRED"):
+                known = keys.mark(db)
+            if known is not None or op.mark is None:
+                return known
+            with _transaction(db, "IMMEDIATE"):
+                return keys.record_mark(db, op.mark)
 
     def _sweep(self, op: ops.Sweep, told: auditops.Audited[Any] | None = None) -> bool:
         with self._pool.borrow() as db:
