@@ -71,7 +71,7 @@ class Tending:
         self._tidied_at = now
         try:
             yield from upkeep.tidy(self.now())
-            yield from self._deliver()
+            yield from self._deliver(limits.DELIVER_SECONDS)
         except StoreUnavailable as error:
             logger.warning("upkeep put off: %s", error)
         except Exception:
@@ -82,13 +82,14 @@ class Tending:
         """Something went into the spool: deliver it at the next put that works."""
         self._spooled = True
 
-    def _deliver(self) -> Flow[int]:
+    def _deliver(self, seconds: float = float("inf")) -> Flow[int]:
         if self.spool is None or not (self._spooled or self._spool_waits()):
             return 0
-        arrived = yield from upkeep.deliver(
-            self.spool, self.now(), self.settings.ttl_seconds, self.settings.quota
+        ttl, quota = self.settings.ttl_seconds, self.settings.quota
+        arrived, more = yield from upkeep.deliver(
+            self.spool, self.now(), ttl, quota, seconds=seconds
         )
-        self._spooled = False
+        self._spooled = more
         for row in arrived:
             self.emit(Event("delivered", row.tool, row.id, row.shape.size))
         return len(arrived)
@@ -111,7 +112,7 @@ class Tending:
 
     def _gc(self, grace_seconds: float) -> Flow[Cleaned]:
         delivered = yield from self._deliver()
-        cleaned = yield from upkeep.gc(self.now(), grace_seconds, time.time())
+        cleaned = yield from upkeep.gc(self.now(), grace_seconds)
         return replace(cleaned, delivered=delivered)
 
     def verify(self, progress: Callable[[int], object] | None = None) -> Findings:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -9,6 +11,7 @@ from callslip import limits
 from callslip.errors import PayloadDamaged, StoreUnavailable
 from callslip.handle import Quota, Scope
 from callslip.stacks.keeping import mend, verified
+from callslip.stacks.layout import KEY_SUFFIX
 from callslip.stacks.memoryops import SweepFacts
 from callslip.stacks.ops import (
     DeleteObjects,
@@ -123,19 +126,34 @@ def sweep(now: float) -> Flow[None]:
     yield from drain()
 
 
-def gc(now: float, grace: float, wall: float) -> Flow[Cleaned]:
-    """Sweep, delete what was released, remove orphans older than `grace` seconds, mend counts.
-
-    `wall` is the time by the payload store's clock, which stamps the objects.
-    """
+def gc(now: float, grace: float) -> Flow[Cleaned]:
+    """Sweep, delete what was released, remove orphans older than `grace` seconds, mend counts."""
     yield from sweep(now)
     released = yield from drain()
+    # How old an object is only the payload store's own clock can tell: by one that is hours ahead,
+    # what another worker has just put and not yet filed would be an old orphan.
+    wall = yield from _stamp()
     unknown = yield from _orphans()
-    old = [key for key, changed in unknown if wall - changed > grace]
+    old = [key for key, changed in unknown if wall - changed >= grace]
     for start in range(0, len(old), _BATCH):
         yield from do(DeleteObjects(old[start : start + _BATCH]))
     mended = yield from do(Repair(mend=True))
     return Cleaned(released=released, orphans=len(old), mended=tuple(mended))
+
+
+def _stamp() -> Flow[float]:
+    """The time by the payload store's clock: what it says of an object that was put just now."""
+    before = f"clock/{secrets.token_hex(16)}"
+    key = before + KEY_SUFFIX
+    yield from do(PutObject(key, [b"callslip gc"]))
+    try:
+        # Keys are in order: what stands behind the one just before ours is ours.
+        listed = yield from do(ListObjects(before, 1))
+    finally:
+        yield from do(DeleteObjects([key]))
+    if not listed or listed[0][0] != key:
+        raise StoreUnavailable("an object was not there after its put", reason="failed")
+    return listed[0][2]
 
 
 def _orphans() -> Flow[list[tuple[str, float]]]:
@@ -178,16 +196,22 @@ def verify(progress: Callable[[int], object] | None = None) -> Flow[Findings]:
     return Findings(count, size, tuple(problems), len(unknown))
 
 
-def deliver(spool: Runs, now: float, ttl: float | None, quota: Quota) -> Flow[list[Result]]:
-    """Move what the spool holds into the store, oldest first; answer the rows that arrived.
+def deliver(
+    spool: Runs, now: float, ttl: float | None, quota: Quota, *, seconds: float = float("inf")
+) -> Flow[tuple[list[Result], bool]]:
+    """Move what the spool holds into the store, oldest first; answer the rows that arrived, and
+    whether there is more: none is begun after `seconds`.
 
     A row leaves the spool only after the store has it. Stops where the store is away again.
     """
+    until = time.monotonic() + seconds
     arrived: list[Result] = []
     sessions = yield from aside(do(Sessions(_BATCH)))
     for scope, _, _ in reversed(sessions):
         rows, _ = yield from aside(do(List(scope, 0, _BATCH, now)))
         for listed in rows:
+            if time.monotonic() > until:
+                return arrived, True
             row = yield from aside(do(Get(scope, listed.id, now)))
             if row is None or isinstance(row, Tombstone):
                 continue
@@ -196,7 +220,7 @@ def deliver(spool: Runs, now: float, ttl: float | None, quota: Quota) -> Flow[li
             except PayloadDamaged:
                 continue  # it stays in the spool, where a person can look at it
             yield from aside(remove(_one(scope, row.id, now)))
-    return arrived
+    return arrived, False
 
 
 def _one(scope: Scope, id: str, now: float) -> Remove:
@@ -221,9 +245,14 @@ def _delivered(
     payload = row.payload
     if payload.key is not None:
         pieces = _pieces(spool, payload)
-        size = yield from do(PutObject(payload.key, pieces, payload.secret))
+        # A key of its own for each try: what one before it has put, and could not file, stands
+        # under another and is an orphan.
+        key_of_try = f"{payload.key.rpartition('/')[0]}/{secrets.token_hex(16)}{KEY_SUFFIX}"
+        payload = replace(payload, key=key_of_try)
+        row = replace(row, payload=payload)
+        size = yield from do(PutObject(key_of_try, pieces, payload.secret))
         if size != payload.packed:
-            yield from do(DeleteObjects([payload.key]))
+            yield from do(DeleteObjects([key_of_try]))
             raise StoreUnavailable(f"a delivery of {payload.packed} bytes was cut", reason="failed")
         yield from mend(row.scope.tenant, payload)
     inserted = yield from do(Insert(row, ids, ttl, quota, now))

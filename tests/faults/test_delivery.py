@@ -1,0 +1,78 @@
+"""What the spool holds arrives, however often its delivery is cut."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from callslip import ResultStore, StoreUnavailable, limits
+from callslip.stacks import ops
+from callslip.stacks.breaker import Breaker
+from callslip.testing.faults import FaultyBackend
+
+LARGE = "".join(f"{n * 7919 % 1000003:x} {n * 104729 % 999983:x}\n" for n in range(20_000))
+
+
+def spooled(folder: Path, texts: list[str]) -> ResultStore:
+    """A store whose index was away while those were offloaded; it is back."""
+    store = ResultStore(folder)
+    index = FaultyBackend(store._backend.index, only=ops.Insert, times=None)
+    store._backend.index = index
+    for n, text in enumerate(texts):
+        assert store.session(f"s{n}").offload(text, tool="t").handle is None
+    store._backend.index = index.inner
+    return store
+
+
+def test_a_delivery_that_was_cut_between_payload_and_row_is_done_again(tmp_path: Path) -> None:
+    store = spooled(tmp_path, [LARGE])
+    index = store._backend.index
+    store._backend.index = FaultyBackend(index, only=ops.Insert)
+    with pytest.raises(StoreUnavailable):
+        store.gc()
+    store._backend.index = index
+    assert store.gc().delivered == 1
+    (handle,) = store.session("s0").list().handles
+    assert store.session("s0").load(handle.id) == LARGE
+    store.gc(grace_seconds=0)
+    found = store.verify()
+    assert found.ok and found.orphans == 0
+
+
+def test_a_put_delivers_a_share_of_the_spool_and_the_next_one_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = spooled(tmp_path, [f"{n} {LARGE}" for n in range(3)])
+    monkeypatch.setattr(limits, "DELIVER_SECONDS", -1.0)  # one that is begun is finished
+    store.session("a").put("x", tool="t")
+    assert store.stats().results == 1
+    monkeypatch.setattr(limits, "DELIVER_SECONDS", 60.0)
+    store.session("a").put("y", tool="t")
+    assert store.stats().results == 5
+
+
+def test_gc_goes_by_the_payload_stores_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker hours ahead must not take for an old orphan what another has just uploaded."""
+    uploading = ResultStore(tmp_path).session("a")
+    inner = uploading.store._backend.index
+
+    class Meanwhile:
+        """The other worker's gc comes between the upload and its row."""
+
+        def run(self, op: ops.Op, /):  # type: ignore[no-untyped-def, type-arg]
+            if isinstance(op, ops.Insert):
+                with monkeypatch.context() as ahead:
+                    now = time.time
+                    ahead.setattr(time, "time", lambda: now() + 5 * 3600)
+                    assert ResultStore(tmp_path).gc().orphans == 0
+            return inner.run(op)
+
+    uploading.store._backend.index = Breaker(Meanwhile())
+    id = uploading.put(LARGE, tool="t").id
+    assert uploading.load(id) == LARGE
+    assert [name for name in os.listdir(tmp_path / "payloads") if name == "clock"] == []
