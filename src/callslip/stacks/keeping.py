@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from callslip.errors import PayloadDamaged
-from callslip.stacks.ops import FindPayload, Flow, Payload, ReadObject, Replace, do
+from callslip.stacks.ops import FindPayload, Flow, Payload, Replace, do, part_of
 from callslip.stacks.payload import Directory
 from callslip.stacks.reader import Caches, open_reader
 
@@ -36,9 +36,7 @@ def mend(tenant: str, good: Payload) -> Flow[None]:
     stored = yield from do(FindPayload(tenant, good.digest, good.lock))
     if stored is None or stored.key == good.key or good.key is None:
         return
-    trailer = yield from do(
-        ReadObject(good.key, good.trailer, good.packed - good.trailer, good.secret)
-    )
+    trailer = yield from do(part_of(good, good.trailer, good.packed - good.trailer))
     if stored.key is None or not (yield from _is_whole(stored, trailer)):
         yield from do(Replace(tenant, good))
 
@@ -52,14 +50,10 @@ def _is_whole(stored: Payload, trailer: bytes, packed: bytes = b"") -> Flow[bool
     assert stored.key is not None
     try:
         if stored.packed > COMPARED_BYTES:
-            found = yield from do(
-                ReadObject(
-                    stored.key, stored.trailer, stored.packed - stored.trailer, stored.secret
-                )
-            )
+            found = yield from do(part_of(stored, stored.trailer, stored.packed - stored.trailer))
             same = found == trailer
             return same or Directory.parse(found).sha256 == Directory.parse(trailer).sha256
-        found = yield from do(ReadObject(stored.key, 0, stored.packed, stored.secret))
+        found = yield from do(part_of(stored, 0, stored.packed))
         if found == packed:
             return True
         directory = yield from verified(replace(stored, key=None, data=found))

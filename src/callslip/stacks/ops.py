@@ -369,6 +369,14 @@ class ReadObject(PayloadOp[bytes]):
     start: int
     length: int
     secret: bytes = field(default=b"", repr=False, compare=False)
+    size: int = 0
+    """Bytes of the whole object, as they were given; needed with a `secret`."""
+
+
+def part_of(payload: Payload, start: int, length: int) -> ReadObject:
+    """`length` bytes of a payload's object from `start`."""
+    assert payload.key is not None
+    return ReadObject(payload.key, start, length, payload.secret, payload.packed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from callslip.limits import (
 from callslip.stacks.directory import Chunk, Directory
 from callslip.stacks.drive import worker_pool
 from callslip.stacks.looking import packed_text
-from callslip.stacks.ops import Flow, Payload, ReadObject, do
+from callslip.stacks.ops import Flow, Payload, do, part_of
 from callslip.window.inert import shown
 
 __all__ = ["Caches", "Reader", "View", "open_reader"]
@@ -111,7 +111,7 @@ def _bytes_of(row: Payload, start: int, length: int) -> Flow[bytes]:
     if row.data is not None:
         found = row.data[start : start + length]
     elif row.key is not None:
-        found = yield from do(ReadObject(row.key, start, length, row.secret))
+        found = yield from do(part_of(row, start, length))
     else:
         raise PayloadDamaged("an index row leads to no payload")
     if len(found) != length:

@@ -26,7 +26,6 @@ from callslip.stacks.ops import (
     Payload,
     Payloads,
     PutObject,
-    ReadObject,
     Remove,
     Repair,
     Result,
@@ -36,6 +35,7 @@ from callslip.stacks.ops import (
     Tombstone,
     aside,
     do,
+    part_of,
 )
 from callslip.stacks.packing import digests
 from callslip.stacks.reader import Caches, open_reader
@@ -278,7 +278,6 @@ def _rekeyed(row: Result, key: bytes) -> Flow[tuple[Result, Sequence[str]]]:
 
 def _pieces(spool: Runs, payload: Payload) -> Iterator[bytes]:
     size = payload.packed
-    assert payload.key is not None
     for start in range(0, size, limits.STREAM_BLOCK_BYTES):
         length = min(limits.STREAM_BLOCK_BYTES, size - start)
-        yield spool.run(ReadObject(payload.key, start, length, payload.secret))
+        yield spool.run(part_of(payload, start, length))

@@ -48,6 +48,8 @@ class Call:
     key: bytes
     named: bool
     status: str = ""
+    subjects: tuple[str, ...] = ()
+    """Whom the result is about."""
 
 
 def call_of(tool: str, args: object = None, call_id: str | None = None, status: str = "") -> Call:
@@ -78,6 +80,13 @@ def digest_key(tenant: str) -> Flow[bytes]:
     """The key that a tenant's digests, and so ids, are made with: a secret one where keys are given."""
     secret = yield from do(Secret(tenant))
     return _hash(secret, tenant_key(tenant)) if secret else tenant_key(tenant)
+
+
+def subject_cause(tenant: str, subject: str) -> Flow[str]:
+    """What the audit calls a delete by subject: always the same for one name, and not the name."""
+    key = yield from digest_key(tenant)
+    name = subject.encode("utf-8", "surrogatepass")
+    return f"subject:{_hash(b'callslip subject', key, name)[:12].hex()}"
 
 
 def ids_for(scope: Scope, call: Call, digest: bytes) -> Sequence[str]:
@@ -220,6 +229,7 @@ def write(
     ttl: float | None,
     quota: Quota,
     now: float,
+    expires_at: float | None = None,
 ) -> Flow[Inserted | None]:
     """Store one content and its row; None if `wanted` says that the row is not worth it.
 
@@ -261,10 +271,11 @@ def write(
             if key:
                 yield from do(DeleteObjects([key]))
             return None
+        op = Insert(result, ids, ttl, quota, now, expires_at, call.subjects)
         inserted = None
         if not streams and size > limits.INLINE_BYTES:
             if (yield from stands(scope.tenant, packing.payload, parts)):
-                inserted = yield from do(Insert(result, ids, ttl, quota, now))
+                inserted = yield from do(op)
             if inserted is None:
                 key = yield from _upload(packing, scope, parts)
         if inserted is None:
@@ -275,7 +286,7 @@ def write(
                 if key
                 else replace(packing.payload, data=b"".join(parts))
             )
-            inserted = yield from do(Insert(replace(result, payload=where), ids, ttl, quota, now))
+            inserted = yield from do(replace(op, result=replace(result, payload=where)))
         if inserted is None:
             raise StoreUnavailable("the index refused a payload that it was given", reason="failed")
         if key and not inserted.adopted:
@@ -284,6 +295,8 @@ def write(
     except StoreUnavailable as error:
         if packing.error is not None:
             raise packing.error from error
+        if key and error.reason == "over quota":  # a sure refusal: nothing refers to the object
+            yield from do(DeleteObjects([key]))
         raise
 
 
@@ -298,7 +311,7 @@ def _upload(packing: Packing, scope: Scope, parts: Iterable[bytes]) -> Flow[str]
     payload = packing.payload
     if size == payload.packed:
         trailer = yield from do(
-            ReadObject(key, payload.trailer, size - payload.trailer, packing.secret)
+            ReadObject(key, payload.trailer, size - payload.trailer, packing.secret, size)
         )
         try:
             if Directory.parse(trailer).size == packing.shape.size:
