@@ -134,6 +134,9 @@ PAUSE_SECONDS = 30.0
 it waited, at most half a minute: a run waits for a store that is away a quarter of its time at the
 most, and 10 seconds at once."""
 
+CLOCK_SECONDS = 600.0
+"""How often a worker compares its clock with the index's."""
+
 DELIVER_SECONDS = 1.0
 """How much of the spool one put delivers by the way; what is begun is finished."""
 

@@ -25,6 +25,7 @@ from callslip.settings import (
     policy_of,
     spool_of,
 )
+from callslip.stacks.clock import SharedClock
 from callslip.stacks.reader import Caches
 from callslip.window.policy import Rule
 
@@ -137,6 +138,8 @@ class ResultStore(Operating):
         self._tables: Tables | None = None
         self._spool_folder = spool_of(settings)
         self._backend = backend_of(settings, self._spool_folder)
+        served = (settings.url or "").startswith(("postgresql:", "postgres:"))
+        self._clock = SharedClock(settings.clock, asks=served and settings.clock is time.time)
         self._tidied_at = time.monotonic()
         self._spooled = False
 

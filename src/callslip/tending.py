@@ -13,6 +13,7 @@ from callslip import limits
 from callslip.errors import StoreUnavailable
 from callslip.settings import Event, Settings
 from callslip.stacks import upkeep
+from callslip.stacks.clock import SharedClock
 from callslip.stacks.drive import Backend, adrive, drive
 from callslip.stacks.ops import Count, Flow, Remove, Runs, Totals, aside, do
 from callslip.stacks.reader import Caches
@@ -31,6 +32,7 @@ class Tending:
     settings: Settings
     caches: Caches
     _backend: Backend
+    _clock: SharedClock
     _tables: Tables | None
     _spool_folder: Path | None
     _tidied_at: float
@@ -40,15 +42,15 @@ class Tending:
 
     def run_flow(self, flow: Flow[T]) -> T:
         """Run a flow of this store, here."""
-        return drive(self._backend, flow)
+        return drive(self._backend, self._clock.asked(flow))
 
     async def arun_flow(self, flow: Flow[T]) -> T:
         """Run a flow of this store, off the event loop."""
-        return await adrive(self._backend, flow)
+        return await adrive(self._backend, self._clock.asked(flow))
 
     def now(self) -> float:
-        """Seconds since the epoch, on the store's clock."""
-        return self.settings.clock()
+        """Seconds since the epoch, on the store's clock: that of the index, where it has one."""
+        return self._clock.now()
 
     def emit(self, event: Event) -> None:
         """Log an event and hand it to `on_event`; a hook that raises is logged, never passed on."""
