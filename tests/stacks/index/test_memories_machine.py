@@ -93,7 +93,14 @@ class Model:
 @settings(max_examples=120, deadline=None)
 @given(steps)
 def test_memory_is_what_a_plain_dict_says_it_is(walk: list[tuple]) -> None:  # type: ignore[type-arg]
-    index, model, now = SqliteIndex(":memory:"), Model(), NOW
+    index = SqliteIndex(":memory:")
+    walked(index, walk)
+    _words_are_counted(index)
+
+
+def walked(index: ops.Runs, walk: list[tuple]) -> None:  # type: ignore[type-arg]
+    """Go the walk with the index and with a plain dict, and compare what both say in the end."""
+    model, now = Model(), NOW
     for step in walk:
         match step:
             case ("remember", space, text, key, expires):
@@ -123,7 +130,6 @@ def test_memory_is_what_a_plain_dict_says_it_is(walk: list[tuple]) -> None:  # t
         assert total == len(wanted)
     assert index.run(ops.Repair(mend=False)) == []
     assert index.run(ops.Repair(mend=True)) == []
-    _words_are_counted(index)
 
 
 def _words_are_counted(index: SqliteIndex) -> None:

@@ -26,7 +26,7 @@ from callslip.stacks.memoryops import (
     Vectorless,
 )
 
-_SAME = 0.999
+SAME = 0.999
 """How like two vectors of one text are if one embedding made both: hardware rounds differently."""
 
 _LOOKED_THROUGH = 1_000
@@ -34,10 +34,10 @@ _LOOKED_THROUGH = 1_000
 
 def know_model(db: sqlite3.Connection, op: KnowModel) -> int:
     """Do `memoryops.KnowModel`."""
-    probe = _unit(op.probe)
+    probe = unit(op.probe)
     rows = db.execute("SELECT n, probe FROM memory_models WHERE dims = ?", (len(probe),))
     for n, known in rows.fetchall():
-        if sum(map(mul, _floats(known), probe)) >= _SAME:
+        if sum(map(mul, floats(known), probe)) >= SAME:
             return int(n)
     (n,) = db.execute(
         "INSERT INTO memory_models (dims, probe) VALUES (?, ?) RETURNING n",
@@ -61,7 +61,7 @@ def nearest(db: sqlite3.Connection, op: NearFacts) -> Sequence[Fact]:
     ).fetchall()
     found: list[Fact] = []
     names: dict[int, Namespace] = {}
-    for likeness, n in _most_like(rows, _unit(op.vector)):
+    for likeness, n in most_like(rows, unit(op.vector)):
         row = load_row(db, n, names)
         if not row.gone(op.now) and is_meant(op.which, row):
             found.append(replace(row.fact, score=likeness))
@@ -70,14 +70,14 @@ def nearest(db: sqlite3.Connection, op: NearFacts) -> Sequence[Fact]:
     return found
 
 
-def _most_like(rows: Sequence[tuple[int, bytes]], wanted: array[float]) -> list[tuple[float, int]]:
+def most_like(rows: Sequence[tuple[int, bytes]], wanted: array[float]) -> list[tuple[float, int]]:
     size = len(wanted) * wanted.itemsize
     rows = [row for row in rows if len(row[1]) == size]
     try:
         import numpy
     except ImportError:
         # Slower by a factor of a hundred, and right: some 2,000 facts take 50 ms.
-        likeness = [(sum(map(mul, _floats(vector), wanted)), n) for n, vector in rows]
+        likeness = [(sum(map(mul, floats(vector), wanted)), n) for n, vector in rows]
         return nlargest(_LOOKED_THROUGH, likeness)
     if not rows:
         return []
@@ -121,7 +121,7 @@ def add_vectors(db: sqlite3.Connection, op: AddVectors) -> int:
         db.execute(
             "INSERT OR REPLACE INTO memory_vectors (space, model, fact, vector)"
             " VALUES (?, ?, ?, ?)",
-            (space.n, op.model, row[0], _unit(vector).tobytes()),
+            (space.n, op.model, row[0], unit(vector).tobytes()),
         )
         added += 1
     return added
@@ -142,12 +142,12 @@ def drop_vectors(db: sqlite3.Connection, op: DropVectors) -> int:
     return gone
 
 
-def _unit(vector: Sequence[float]) -> array[float]:
+def unit(vector: Sequence[float]) -> array[float]:
     length = math.sqrt(sum(each * each for each in vector)) or 1.0
     return array("f", (each / length for each in vector))
 
 
-def _floats(blob: bytes) -> array[float]:
+def floats(blob: bytes) -> array[float]:
     found = array("f")
     found.frombytes(blob)
     return found
