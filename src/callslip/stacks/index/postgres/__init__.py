@@ -6,13 +6,25 @@ operations on a `Db` (one transaction), their tables as migrations, connections 
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from callslip.errors import SettingsError
-from callslip.stacks import ops
+from callslip.errors import SettingsError, StoreUnavailable
+from callslip.limits import INDEX_SECONDS, MIGRATION_SECONDS
+from callslip.stacks import fileops, ops
 
 try:
-    from callslip.stacks.index.postgres import memory
+    from callslip.stacks.index.postgres import (
+        files,
+        inserting,
+        memory,
+        repairing,
+        results,
+        retention,
+        sessions,
+        upkeep,
+    )
     from callslip.stacks.index.postgres.server import Server
 except ModuleNotFoundError as missing:
     if missing.name is None or missing.name.split(".")[0] != "psycopg":
@@ -26,13 +38,52 @@ from callslip.stacks.index.rows import to_blob
 
 T = TypeVar("T")
 
-READS: dict[type, Does] = {**memory.READS}
-"""What changes nothing that matters: it may be run anew after any failure."""
+TOUCH_SECONDS = 1.0
+"""How long a read waits to note its activity, before it leaves that out."""
 
-WRITES: dict[type, Does] = {**memory.WRITES}
+READS: dict[type, Does] = {
+    ops.FindPayload: inserting.find,
+    ops.Garbage: upkeep.garbage,
+    ops.Payloads: upkeep.payloads,
+    ops.KnownKeys: upkeep.known_keys,
+    ops.Count: upkeep.count,
+    ops.Sessions: upkeep.list_sessions,
+    **memory.READS,
+}
+"""What changes nothing: it may be run anew after any failure."""
 
-AGAIN: frozenset[type] = frozenset()
+ACTIVITIES: dict[type, Callable[[Any, Any], tuple[Any, sessions.Session | None]]] = {
+    ops.Get: results.get,
+    ops.List: results.list_live,
+    fileops.ReadFile: files.read,
+    fileops.ListFiles: files.list_all,
+    fileops.FindWrite: files.find_write,
+}
+"""Reads that count as activity of their session: they answer it, too."""
+
+WRITES: dict[type, Does] = {
+    ops.Insert: inserting.insert,
+    ops.Replace: inserting.replace,
+    ops.PayloadPlace: inserting.place,
+    ops.Forget: upkeep.forget,
+    ops.Repair: repairing.repair,
+    fileops.WriteFile: files.write,
+    **memory.WRITES,
+}
+
+AGAIN: frozenset[type] = frozenset(
+    {ops.Insert, ops.Replace, ops.PayloadPlace, ops.Forget, ops.Repair}
+)
 """Writes that may be run anew though the first may have been done: the answer is the same."""
+
+LONG: dict[type, Callable[[Server, Any], Any]] = {
+    ops.Remove: retention.remove,
+    ops.Sweep: retention.sweep,
+    **memory.LONG,
+}
+"""What takes several transactions, each of a bounded number of rows."""
+
+_logger = logging.getLogger(__name__)
 
 
 class PostgresIndex:
@@ -49,12 +100,36 @@ class PostgresIndex:
     def run(self, op: ops.Op[T], /) -> T:
         """Do one operation, as its docstring in `callslip.stacks.ops` says."""
         kind = type(op)
+        if kind in ACTIVITIES:
+            return cast("T", self._active(ACTIVITIES[kind], op))
+        if kind in LONG:
+            return cast("T", LONG[kind](self.server, op))
         does = READS.get(kind) or WRITES.get(kind)
         if does is None:
             raise TypeError(f"not an index operation: {op!r}")
-        again = kind in READS or kind in AGAIN
-        answer = self.server.transact(lambda db: does(db, op), tenant=tenant_of(op), again=again)
+        again = kind in READS or kind in AGAIN or bool(getattr(op, "call", b""))
+        seconds = MIGRATION_SECONDS if kind is ops.Repair else INDEX_SECONDS
+        answer = self.server.transact(
+            lambda db: does(db, op), tenant=tenant_of(op), again=again, seconds=seconds
+        )
         return cast("T", answer)
+
+    def _active(self, read: Callable[[Any, Any], tuple[Any, Any]], op: Any) -> Any:
+        tenant = tenant_of(op)
+        answer, session = self.server.transact(lambda db: read(db, op), tenant=tenant, again=True)
+        if session is not None and session.due(op.now):
+            try:
+                self.server.transact(
+                    lambda db: sessions.touch(db, session, op.now),
+                    tenant=tenant,
+                    again=True,
+                    seconds=TOUCH_SECONDS,
+                )
+            except StoreUnavailable as error:
+                # What was asked for has been read; the next read tries again. On a read-only
+                # replica, too, going on reading is worth more than the note.
+                _logger.warning("activity of a session could not be noted: %s", error.reason)
+        return answer
 
     def close(self) -> None:
         """Let go of the connections; a later operation opens them again."""

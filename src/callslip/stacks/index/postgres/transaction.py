@@ -46,6 +46,9 @@ class Db:
         self.tenant = tenant
         self.open = False
         self.done = False
+        self.begin = "BEGIN"
+        self.patience = INDEX_LOCK_SECONDS
+        """Seconds that a statement waits for others' locks. Set before the first statement."""
         self.committing = False
         """Whether a commit was sent: from then on a lost connection leaves it unknown."""
 
@@ -85,7 +88,7 @@ class Db:
         text = cursor.mogrify(sql, values) if values else sql
         place = 0
         if not self.open:
-            text = f"BEGIN; {self._opening()}; {text}"
+            text = f"{self.begin}; {self._opening()}; {text}"
             place = 2
         if last:
             text += "; COMMIT"
@@ -101,18 +104,22 @@ class Db:
 
     def _opening(self) -> str:
         left = max(1, int((self.connection.until - time.monotonic()) * 1000))
-        return opening(self.schema, self.tenant, left)
+        return opening(self.schema, self.tenant, left, self.patience)
 
 
-def opening(schema: str, tenant: bytes | None, milliseconds: int) -> str:
+def opening(schema: str, tenant: bytes | None, milliseconds: int, patience: float) -> str:
     """What every transaction begins with. It holds for this transaction alone."""
-    wait = min(milliseconds, int(INDEX_LOCK_SECONDS * 1000))
+    wait = min(milliseconds, max(1, int(patience * 1000)))
     settings = {
         "search_path": f'"{schema}"',
         "statement_timeout": f"{milliseconds}ms",
         "lock_timeout": f"{wait}ms",
         # A worker that was stopped in the middle must not hold locks for ever.
         "idle_in_transaction_session_timeout": f"{milliseconds}ms",
+        # Every statement here has its index. What was planned while a table was empty must not
+        # read all of it when it is full; and no query is worth compiling.
+        "enable_seqscan": "off",
+        "jit": "off",
         "callslip.tenant": "" if tenant is None else tenant.hex(),
         "callslip.all": "yes" if tenant is None else "",
     }

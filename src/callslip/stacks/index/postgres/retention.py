@@ -1,0 +1,77 @@
+"""How rows go from PostgreSQL: a bounded number in each transaction."""
+
+from __future__ import annotations
+
+from callslip.errors import SettingsError, StoreUnavailable
+from callslip.limits import TOMBSTONE_SECONDS
+from callslip.stacks.index.postgres import memory
+from callslip.stacks.index.postgres.server import Server
+from callslip.stacks.index.postgres.transaction import Db
+from callslip.stacks.index.rows import to_blob
+from callslip.stacks.ops import Remove, Sweep
+
+BATCH = 1000
+"""Rows that go in one transaction: some 50 ms. What is more goes on in the next, so that nobody
+waits for the removal of a tenant; one that is cut short is ended by the same call once more."""
+
+
+def remove(server: Server, op: Remove) -> int:
+    """Do `ops.Remove`."""
+    tenant, user, name = (
+        None if each is None else to_blob(each) for each in (op.tenant, op.user, op.session)
+    )
+    assert tenant is not None
+    if op.id is not None:
+        if name is None:
+            raise SettingsError("Remove: an id needs the session it is in")
+        id = to_blob(op.id)
+
+        def one(db: Db) -> int:
+            values = (tenant, user, name, id, op.why, op.now, op.tombstones)
+            return int(db.finish(f"SELECT remove_one({_marks(7)})", values)[0][0])
+
+        return server.transact(one, tenant=tenant, again=False)
+    gone, after = 0, 0
+    while after is not None:
+
+        def some(db: Db, after: int = after) -> tuple[int, int | None]:
+            values = (tenant, user, name, op.why, op.now, op.tombstones, after, BATCH)
+            row = db.finish(f"SELECT * FROM remove_some({_marks(8)})", values)[0]
+            return row[0], row[1]
+
+        went, after = server.transact(some, tenant=tenant, again=False)  # type: ignore[assignment]
+        gone += went
+    if op.session is None and not op.tombstones:
+        namespace = (op.tenant,) if op.user is None else (op.tenant, op.user)
+        memory.forget_below(server, namespace)
+    return gone
+
+
+def sweep(server: Server, op: Sweep) -> bool:
+    """Do `ops.Sweep`. It waits for nobody: what is locked is left to the next one."""
+    seconds = max(op.milliseconds, 1.0) / 1000
+
+    def work(db: Db) -> bool:
+        db.patience = seconds
+        old = op.now - TOMBSTONE_SECONDS
+        if op.rows <= 0:
+            return bool(db.finish("SELECT sweep_more(%s, %s)", (op.now, old))[0][0])
+        values = (op.now, old, op.rows, seconds)
+        return bool(db.finish(f"SELECT sweep({_marks(4)})", values)[0][0])
+
+    def fold(db: Db) -> None:
+        db.patience = seconds
+        db.finish("SELECT fold(NULL, 5000)")
+
+    more = True
+    try:
+        more = server.transact(work, tenant=None, again=True)
+        server.transact(fold, tenant=None, again=True)
+    except StoreUnavailable as error:
+        if error.reason != "locked":
+            raise
+    return more
+
+
+def _marks(count: int) -> str:
+    return ", ".join(["%s"] * count)
