@@ -58,7 +58,7 @@ def _words_are_counted(index: PostgresIndex) -> None:
         " JOIN memory_spaces s ON s.n = m.space",
     )
     for parts, space, kept, fact, filters in rows:
-        namespace: Namespace = tuple(eval(parts.decode()))
+        namespace = parts_of(parts)
         each = to_text(kept).split(" ") if kept else []
         lengths[space] += len(each) - filters
         for word in set(each):
