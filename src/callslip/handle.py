@@ -55,6 +55,8 @@ class Shape:
     `chars`, `lines`, `records` and `fields` are of that text."""
     base64: bool = False
     """True where the text holds files as base64: a window shows 64 characters of them at most."""
+    masked: bool = False
+    """True where fields are masked for a model: all but `size` is then of what it sees."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,21 +5,17 @@ Everything here is a flow. A payload that lives in the index row needs no operat
 
 from __future__ import annotations
 
-import threading
 from bisect import bisect_right
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Generic, TypeVar
 
 from callslip.errors import PayloadDamaged
 from callslip.limits import (
     CHUNKS_CACHED,
-    DERIVED_CACHED_BYTES,
-    DIRECTORIES_CACHED,
     STREAM_BLOCK_BYTES,
 )
+from callslip.stacks.caches import Caches, Key
 from callslip.stacks.directory import Chunk, Directory
 from callslip.stacks.drive import worker_pool
 from callslip.stacks.looking import packed_text
@@ -31,65 +27,9 @@ __all__ = ["Caches", "Reader", "View", "open_reader"]
 _SHARED_CHUNKS = 4
 """From so many chunks on, half of them are decompressed on another thread."""
 
-K = TypeVar("K")
-V = TypeVar("V")
-_Key = tuple[bytes, str | None, int, int]
 
 _KEEP_CHUNKS = CHUNKS_CACHED // 4
 """A payload with more chunks than this is not kept whole: one long search would empty the cache."""
-
-
-class _Recent(Generic[K, V]):
-    """The last things that were used, `room` of them, or what weighs so much together. Safe to
-    share between threads."""
-
-    def __init__(self, room: int, weigh: Callable[[V], int] = lambda value: 1) -> None:
-        self._room = room
-        self._weigh = weigh
-        self._weight = 0
-        self._items: OrderedDict[K, V] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: K) -> V | None:
-        with self._lock:
-            found = self._items.get(key)
-            if found is not None:
-                self._items.move_to_end(key)
-            return found
-
-    def put(self, key: K, value: V) -> None:
-        with self._lock:
-            if key in self._items:
-                self._weight -= self._weigh(self._items.pop(key))
-            self._items[key] = value
-            self._weight += self._weigh(value)
-            while self._weight > self._room:
-                self._weight -= self._weigh(self._items.popitem(last=False)[1])
-
-    def drop(self, wanted: Callable[[K], bool]) -> None:
-        with self._lock:
-            for key in [key for key in self._items if wanted(key)]:
-                self._weight -= self._weigh(self._items.pop(key))
-
-
-class Caches:
-    """What a store keeps of what was read lately: directories, and decompressed chunks.
-
-    It holds `chunks` × 128 KiB at the most. What it returns was checked when it was read.
-    """
-
-    def __init__(self, directories: int = DIRECTORIES_CACHED, chunks: int = CHUNKS_CACHED) -> None:
-        self.directories: _Recent[_Key, Directory] = _Recent(directories)
-        self.chunks: _Recent[tuple[_Key, int], Chunk] = _Recent(chunks)
-        self.derived: _Recent[tuple[_Key, str], Payload] = _Recent(
-            DERIVED_CACHED_BYTES, lambda payload: payload.packed
-        )
-
-    def forget(self, digest: bytes) -> None:
-        """Drop what is kept of one payload, so that deleted content does not stay in memory."""
-        self.derived.drop(lambda key: key[0][0] == digest)
-        self.directories.drop(lambda key: key[0] == digest)
-        self.chunks.drop(lambda key: key[0][0] == digest)
 
 
 def open_reader(row: Payload, caches: Caches) -> Flow[Reader]:
@@ -128,8 +68,13 @@ class Reader:
     def __init__(self, row: Payload, directory: Directory, caches: Caches) -> None:
         self.directory = directory
         self._row = row
-        self._key: _Key = (row.digest, row.key, row.packed, row.trailer)
+        self._key: Key = (row.digest, row.key, row.packed, row.trailer)
         self._caches = caches
+
+    @property
+    def key(self) -> Key:
+        """What tells this payload from any other that is read with the same caches."""
+        return self._key
 
     @property
     def digest(self) -> bytes:
