@@ -23,6 +23,10 @@ def backend_of(settings: Settings, spool: Path | None) -> Backend:
     place = cache(lambda: place_of(settings))
 
     def index() -> Runs:
+        if place().database:
+            from callslip.stacks.index.postgres import PostgresIndex
+
+            return PostgresIndex(place().database)
         from callslip.stacks.index.sqlite import SqliteIndex
 
         return SqliteIndex(place().index or ":memory:")
@@ -33,7 +37,9 @@ def backend_of(settings: Settings, spool: Path | None) -> Backend:
 
         file, where = place().index, place().payloads
         opened = open_payloads(where)
-        return opened if file is None else PlacedPayloads(opened, lazy, where, file.parent)
+        if file is None and not place().database:
+            return opened
+        return PlacedPayloads(opened, lazy, where, None if file is None else file.parent)
 
     lazy = Breaker(Lazy(index))
     if spool is None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from callslip import limits
 from callslip.errors import SettingsError
@@ -36,6 +37,21 @@ class Retention:
     tools: Mapping[str, float] = field(default_factory=dict)
     tenants: Mapping[str, float | None] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        for name in ("tools", "tenants"):
+            given = getattr(self, name)
+            if not isinstance(given, Mapping):
+                raise SettingsError(f"{name}={given!r}: give a mapping of names to seconds")
+            for key, seconds in given.items():
+                forever = seconds is None and name == "tenants"
+                if not isinstance(key, str) or not (forever or _is_seconds(seconds)):
+                    raise SettingsError(f"{name}={{{key!r}: {seconds!r}}}: give seconds above 0")
+
+    def runs_out(self, tool: str, stored_at: float) -> float | None:
+        """When a result of that tool runs out by itself; None if it lives as its session does."""
+        seconds = self.tools.get(tool)
+        return None if seconds is None else stored_at + seconds
+
 
 @dataclass(frozen=True, slots=True)
 class Event:
@@ -59,8 +75,8 @@ class Event:
 class Settings:
     """The keywords of `ResultStore`, as frozen values."""
 
-    url: str | None = None
-    payloads: str | None = None
+    url: str | None = field(default=None, repr=False)  # there may be a password in it
+    payloads: str | None = field(default=None, repr=False)
     policy: Policy = field(default_factory=Policy)
     preview_lines: int = limits.PREVIEW_LINES
     preview_chars: int = limits.PREVIEW_CHARS
@@ -78,7 +94,13 @@ class Settings:
     authorize: Authorize | None = None
     mask: Mask | None = None
     audit: bool = False
+    actor: str = ""
+    """Who the audit names, if it is not the user of the scope: `ResultStore.acting`."""
     retention: Retention = field(default_factory=Retention)
+
+    def ttl_of(self, tenant: str) -> float | None:
+        """Seconds that a session of that tenant lives after its last activity."""
+        return self.retention.tenants.get(tenant, self.ttl_seconds)
 
     def __post_init__(self) -> None:
         for name in ("redact", "on_event", "clock", "authorize"):
@@ -94,20 +116,31 @@ class Settings:
         for name in ("url", "payloads", "spool"):
             given = getattr(self, name)
             if given is not None and (not isinstance(given, str) or not _is_path(given)):
-                raise SettingsError(f"{name}={given!r}: give a path or a URL as valid text")
+                shown = "…" if "://" in str(given) else given
+                raise SettingsError(f"{name}={shown!r}: give a path or a URL as valid text")
         if self.url == "":
             raise SettingsError("url='': give a folder, or None for ./.callslip")
         if self.vocabulary not in ("results", "files"):
             raise SettingsError(f"vocabulary={self.vocabulary!r}: give 'results' or 'files'")
         if self.style not in ("text", "json"):
             raise SettingsError(f"style={self.style!r}: give 'text' or 'json'")
+        if not isinstance(self.audit, bool):
+            raise SettingsError(f"audit={self.audit!r}: give True or False")
+        if not isinstance(self.retention, Retention):
+            raise SettingsError(
+                f"retention={self.retention!r}: give callslip.Retention(tools=…, …)"
+            )
         ttl = self.ttl_seconds
-        number = isinstance(ttl, int | float) and not isinstance(ttl, bool)
-        if ttl is not None and not (number and ttl > 0):
+        if ttl is not None and not _is_seconds(ttl):
             raise SettingsError(
                 f"ttl_seconds={ttl!r}: give seconds above 0, or None to keep results until their "
                 "session is closed"
             )
+
+
+def _is_seconds(given: object) -> bool:
+    number = isinstance(given, int | float) and not isinstance(given, bool)
+    return number and 0 < cast("float", given) < math.inf
 
 
 def _is_path(text: str) -> bool:
@@ -144,8 +177,18 @@ class Place:
     """Where the index, the payloads and the spool of a URL are."""
 
     index: Path | None
-    """The SQLite file; None for an index in memory."""
+    """The SQLite file; None for an index in memory or in a database."""
     payloads: str
+    database: str = field(default="", repr=False)
+    """The URL of the index's database, its password in it; empty for one in SQLite."""
+
+    @property
+    def identity(self) -> str:
+        """Tells this store from others on this machine; the same with another password."""
+        from callslip.stacks.index.address import address_of
+
+        index = address_of(self.database).identity if self.database else self.index
+        return f"{index}\0{self.payloads}"
 
 
 def place_of(settings: Settings) -> Place:
@@ -155,10 +198,15 @@ def place_of(settings: Settings) -> Place:
     if url == ":memory:" or (scheme == "memory"):
         return Place(None, settings.payloads or "memory://")
     if scheme in ("postgresql", "postgres"):
-        raise SettingsError(
-            f"the index {scheme}://… is not supported by this version; give a folder or "
-            "sqlite:///path/to/index.db"
-        )
+        from callslip.stacks.index.address import address_of
+
+        shown = address_of(url).shown
+        if settings.payloads is None:
+            raise SettingsError(
+                f"payloads=None: the index {shown} has no folder of its own; give "
+                "payloads='s3://bucket/prefix' (gs://, az://) or a folder that all workers see"
+            )
+        return Place(None, settings.payloads, url)
     if scheme == "sqlite":
         # sqlite:///relative and sqlite:////absolute, as SQLAlchemy writes them
         path = url.split("://", 1)[1]
@@ -174,8 +222,8 @@ def place_of(settings: Settings) -> Place:
         folder = Path(unquote(urlsplit(url).path)).absolute()
     elif scheme:
         raise SettingsError(
-            f"url={url!r}: give a folder, sqlite:///path/to/index.db or file:///folder; object "
-            "stores go into payloads="
+            f"url='{scheme}://…': give a folder, sqlite:///path/to/index.db, postgresql://host/database "
+            "or file:///folder; object stores go into payloads="
         )
     else:
         folder = Path(url).expanduser().absolute()
@@ -191,7 +239,6 @@ def spool_of(settings: Settings) -> Path | None:
         return None
     if settings.spool is not None:
         return Path(settings.spool).expanduser().absolute()
-    place = place_of(settings)
-    store = hashlib.sha256(f"{place.index}\0{place.payloads}".encode("utf-8", "replace"))
+    store = hashlib.sha256(place_of(settings).identity.encode("utf-8", "replace"))
     base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
     return Path(base) / "callslip" / "spool" / store.hexdigest()[:16]

@@ -18,13 +18,14 @@ T = TypeVar("T")
 
 
 class PlacedPayloads:
-    """The payload store at `where`, for the index in the folder `home`.
+    """The payload store at `where`, for the index in the folder `home`; None for an index
+    on a server.
 
     The first object that is written has its place recorded in the index. Every operation of a
     store with another place raises SettingsError, which says where the payloads are.
     """
 
-    def __init__(self, payloads: Runs, index: Runs, where: str, home: Path) -> None:
+    def __init__(self, payloads: Runs, index: Runs, where: str, home: Path | None) -> None:
         self._payloads = payloads
         self._index = index
         self._where = where
@@ -52,7 +53,7 @@ class PlacedPayloads:
         self._agreed = True
 
 
-def recorded_as(where: str, home: Path) -> str:
+def recorded_as(where: str, home: Path | None) -> str:
     """How a place is recorded: a URL without credentials, a folder by its absolute path, or, inside
     the index's own folder, by its path from there: the whole can then be moved."""
     if "://" in where:
@@ -61,13 +62,16 @@ def recorded_as(where: str, home: Path) -> str:
             host = url.netloc.rpartition("@")[2]
             return f"{url.scheme}://{host}{url.path.rstrip('/')}"
         where = unquote(url.path)
-    folder, base = (
-        Path(os.path.realpath(each) if ".." in Path(each).parts else each).absolute()
-        for each in (where, home)
-    )
-    return str(folder.relative_to(base) if folder.is_relative_to(base) else folder)
+    folder = _straight(where)
+    base = None if home is None else _straight(home)
+    inside = base is not None and folder.is_relative_to(base)
+    return str(folder.relative_to(base) if base is not None and inside else folder)
 
 
-def resolved(recorded: str, home: Path) -> str:
+def _straight(folder: str | Path) -> Path:
+    return Path(os.path.realpath(folder) if ".." in Path(folder).parts else folder).absolute()
+
+
+def resolved(recorded: str, home: Path | None) -> str:
     """The place that was recorded, so that equal places are equal."""
-    return recorded if "://" in recorded else os.path.realpath(home / recorded)
+    return recorded if "://" in recorded else os.path.realpath((home or Path()) / recorded)

@@ -13,9 +13,11 @@ from typing import Any, TypeVar, cast
 from callslip.errors import SettingsError, StoreUnavailable
 from callslip.limits import INDEX_SECONDS, MIGRATION_SECONDS
 from callslip.stacks import fileops, ops
+from callslip.stacks.checkops import CheckIndex
 
 try:
     from callslip.stacks.index.postgres import (
+        about,
         files,
         inserting,
         memory,
@@ -48,6 +50,7 @@ READS: dict[type, Does] = {
     ops.KnownKeys: upkeep.known_keys,
     ops.Count: upkeep.count,
     ops.Sessions: upkeep.list_sessions,
+    CheckIndex: about.facts,
     **memory.READS,
 }
 """What changes nothing: it may be run anew after any failure."""

@@ -23,7 +23,7 @@ from callslip.errors import StoreUnavailable
 from callslip.limits import INDEX_CONNECT_SECONDS, INDEX_IDLE_SECONDS
 
 if TYPE_CHECKING:
-    from callslip.stacks.index.postgres.address import Address
+    from callslip.stacks.index.address import Address
 
 
 class TimedOut(psycopg.OperationalError):

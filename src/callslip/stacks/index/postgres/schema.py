@@ -21,7 +21,7 @@ from callslip.stacks.index.postgres.share_schema import SHARES
 from callslip.stacks.index.postgres.transaction import Db
 
 if TYPE_CHECKING:
-    from callslip.stacks.index.postgres.address import Address
+    from callslip.stacks.index.address import Address
     from callslip.stacks.index.postgres.pool import Connection
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (BASE, MEMORY, AUDIT, SHARES, KEYS)

@@ -14,8 +14,8 @@ import psycopg
 
 from callslip.errors import StoreUnavailable
 from callslip.limits import INDEX_SECONDS
+from callslip.stacks.index.address import address_of
 from callslip.stacks.index.postgres import schema
-from callslip.stacks.index.postgres.address import address_of
 from callslip.stacks.index.postgres.pool import Pool, TimedOut
 from callslip.stacks.index.postgres.transaction import Db
 
