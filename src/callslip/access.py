@@ -11,11 +11,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from callslip.errors import SettingsError
 from callslip.handle import Handle, Scope, Shape
 from callslip.rendering import handle_of
+from callslip.stacks.auditops import Record
 from callslip.stacks.ops import Flow, Get, List, Result, Tombstone, do
+from callslip.stacks.telling import entry_of, looked_up
 
 if TYPE_CHECKING:
+    from callslip.settings import Settings
     from callslip.stacks.writing import Call
     from callslip.store import ResultStore
 
@@ -28,6 +32,19 @@ Action = str
 
 _LISTED = 500
 """Rows that are asked about at once when a list leaves out what is not allowed."""
+
+
+def check(settings: Settings) -> None:
+    """Raises `SettingsError` where a wall is asked for that files in plain text would stand beside."""
+    from urllib.parse import urlsplit
+
+    names = [name for name in ("mask", "authorize") if getattr(settings, name) is not None]
+    plain = "plain" in urlsplit(settings.payloads or "").query.split("&")
+    if names and plain:
+        raise SettingsError(
+            f"payloads={settings.payloads!r} with {names[0]}=: who may open the folder reads files "
+            "whole; give payloads a folder without ?plain"
+        )
 
 
 def allowed(store: ResultStore, scope: Scope, handle: Handle | None, action: Action) -> bool:
@@ -60,13 +77,19 @@ def found(
     """
     row = yield from do(Get(scope, id, store.now(), action))
     if row is None:
-        allowed(store, scope, None, action)
-        return None
-    if isinstance(row, Tombstone):
+        handle = None
+    elif isinstance(row, Tombstone):
         handle = Handle(row.id, row.tool, row.shape, 0.0, row.args)
     else:
         handle = shown_as(store, scope, row)
-    return row if allowed(store, scope, handle, action) else None
+    may = allowed(store, scope, handle, action)
+    if store.settings.audit and store.settings.authorize is not None:
+        # In all these cases, too, so that the time does not tell them apart.
+        entry = entry_of(action, scope, store.settings.actor, store.now())
+        entry = looked_up(row, replace(entry, id=id))
+        denied = replace(entry, outcome="denied", count=0)
+        yield from do(Record([entry if may or row is None else denied]))
+    return row if may and row is not None else None
 
 
 def listed(

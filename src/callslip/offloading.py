@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from callslip import limits, rendering
+from callslip import access, limits, rendering
 from callslip.blocks import Redacted, Resumed, Whole
 from callslip.errors import StoreUnavailable
 from callslip.handle import (
@@ -75,6 +75,9 @@ def _put(
     call: Call,
     chosen: Callable[[Packing], str],
 ) -> Flow[Handle]:
+    if not access.may_store(store, scope, call):
+        said = f"authorize= does not let a result of {call.tool} be stored in this session"
+        raise StoreUnavailable(said, reason="permission denied")
     inserted = yield from _write(store, scope, packing, whole, call, chosen)
     if inserted is None:
         raise StoreUnavailable("the index answered nothing", reason="failed")
@@ -108,6 +111,11 @@ def offload(
     key = yield from _digest_key(store, scope)
     packing = _packing(store, key, given.blocks, preview)
     whole = given.content is not None
+
+    if not access.may_store(store, scope, call):
+        # Nor does the spool take it: it would be delivered some day.
+        store.emit(Event("refused", call.tool, reason="permission denied"))
+        return _refused(store, "permission denied", given.content, packing, call)
 
     def smaller(row: Result) -> bool:
         return len(render(row, store.settings)) < row.shape.chars
@@ -205,7 +213,7 @@ def _packing(
     if store.settings.redact is not None:
         blocks = Redacted(blocks, store.settings.redact)
     top = preview.field if isinstance(preview, Top) else ""
-    return Packing(blocks, key, top)
+    return Packing(blocks, key, top, store.mask)
 
 
 def _write(
@@ -225,9 +233,10 @@ def _write(
             whole=whole,
             preview=preview,
             wanted=wanted,
-            ttl=store.settings.ttl_seconds,
+            ttl=store.settings.ttl_of(scope.tenant),
             quota=store.settings.quota,
-            now=store.now(),
+            now=(now := store.now()),
+            expires_at=store.settings.retention.runs_out(call.tool, now),
         )
     )
 

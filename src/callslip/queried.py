@@ -10,6 +10,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, overload
 
@@ -17,7 +18,8 @@ from callslip import limits, offloading
 from callslip.errors import QueryError
 from callslip.handle import Handle, Rows, Scope, Source
 from callslip.reading.records import Records, open_records
-from callslip.stacks.ops import Flow
+from callslip.stacks.auditops import SubjectsOf
+from callslip.stacks.ops import Flow, do
 from callslip.window.inert import plain
 from callslip.window.survey import DocumentOutline, outline_of
 
@@ -43,6 +45,7 @@ class Queried:
 
     store: ResultStore
     scope: Scope
+    subjects: tuple[str, ...]
 
     if TYPE_CHECKING:
 
@@ -183,7 +186,8 @@ class Queried:
         names = ("where", "fields", "order_by", "group_by", "path")
         said: dict[str, Any] = {"of": row.id, **dict(zip(names, (*asked, path), strict=True))}
         table = source.texts and not group_by
-        return (yield from self._saved(groups, save_as, said, table))
+        about = yield from self._about([row])
+        return (yield from self._saved(groups, save_as, said, table, about))
 
     @overload
     def sql(
@@ -228,11 +232,12 @@ class Queried:
         from callslip.reading.query import Select, export_select, select
 
         asked = Select.of(sql)
-        sources = yield from self._sources(asked)
+        rows, sources = yield from self._sources(asked)
         if not save_as:
             return (yield from select(asked, sources, self.store.tables, sql, limit, after))
         groups = yield from export_select(asked, sources, self.store.tables)
-        return (yield from self._saved(groups, save_as, {"sql": sql}, table=False))
+        about = yield from self._about(rows)
+        return (yield from self._saved(groups, save_as, {"sql": sql}, False, about))
 
     def _source(self, id: str, path: str) -> Flow[tuple[Result, Records]]:
         row, reader = yield from self._shown(id, "query")
@@ -240,12 +245,20 @@ class Queried:
             raise QueryError(_lists((yield from reader.body()), row.id))
         return row, (yield from open_records(reader, row.shape, path))
 
-    def _sources(self, asked: Select) -> Flow[list[Records]]:
-        found = []
+    def _sources(self, asked: Select) -> Flow[tuple[list[Result], list[Records]]]:
+        rows, found = [], []
         for named in asked.tables:
-            _, source = yield from self._source(named.id, named.path)
+            row, source = yield from self._source(named.id, named.path)
+            rows.append(row)
             found.append(source)
-        return found
+        return rows, found
+
+    def _about(self, rows: Sequence[Result]) -> Flow[tuple[str, ...]]:
+        """Whom the outcome of a query over those results is about: whom any of them is about."""
+        found = dict.fromkeys(self.subjects)
+        for row in rows:
+            found |= dict.fromkeys((yield from do(SubjectsOf(row.scope, row.id))))
+        return tuple(found)
 
     def _saved(
         self,
@@ -253,6 +266,7 @@ class Queried:
         name: str,
         said: Mapping[str, Any],
         table: bool,
+        about: tuple[str, ...],
     ) -> Flow[Handle]:
         """The outcome as a result of its own, written as it is read."""
         first: list[bytes] = []
@@ -266,7 +280,7 @@ class Queried:
         lines = chain([first], rest)
         name = name.strip()[: limits.TOOL_NAME_CHARS] or "query"
         args = {key: value for key, value in said.items() if value}
-        call = self._call(name, args, None, "")
+        call = replace(self._call(name, args, None, ""), subjects=about)
         return (
             yield from offloading.keep(self.store, self.scope, _Kept(lines, first, table), call)
         )

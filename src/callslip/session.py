@@ -18,6 +18,7 @@ from callslip.reading.search import search as search_hits
 from callslip.sharing import Sharing
 from callslip.stacks import upkeep
 from callslip.stacks.content import restore
+from callslip.stacks.hiding import seen
 from callslip.stacks.ops import Flow, List, Remove, Result, Tombstone, do
 from callslip.stacks.reader import Reader, open_reader
 from callslip.structured import Structured
@@ -49,9 +50,11 @@ class Session(Taking, Structured, Queried, Sharing, Wrapping):
     and `offloaded`, which then give a bounded head and tail instead.
     """
 
-    def __init__(self, store: ResultStore, scope: Scope) -> None:
+    def __init__(self, store: ResultStore, scope: Scope, subjects: tuple[str, ...] = ()) -> None:
         self.store = store
         self.scope = scope
+        self.subjects = subjects
+        """Whom its results are about, where a call does not say otherwise."""
 
     def __repr__(self) -> str:
         return f"Session({self.scope.session!r})"
@@ -203,7 +206,13 @@ class Session(Taking, Structured, Queried, Sharing, Wrapping):
 
     def _shown(self, id: str, action: access.Action) -> Flow[tuple[Result, Reader]]:
         """What a model may read of a result; nothing else of it reaches one."""
-        return (yield from self._open(id, action))
+        row, reader = yield from self._open(id, action)
+        return (yield from seen(row, reader, self.store.mask, self.store.caches))
+
+    def _whole(self, id: str, action: access.Action) -> Flow[tuple[Result, Reader]]:
+        """All of a result, with a shape that is of all of it."""
+        row, reader = yield from self._open(id, action)
+        return (yield from seen(row, reader, None, self.store.caches))
 
     def _read_in_stead(self, id: str, action: access.Action) -> Flow[tuple[Result, Reader]]:
         row, reader = yield from self._shown(id, action)
@@ -275,7 +284,8 @@ class Session(Taking, Structured, Queried, Sharing, Wrapping):
         """What is about to go is kept in memory no longer either."""
         after, total = 0, 1
         while after < total:
-            rows, total = yield from do(List(self.scope, after, _FORGOTTEN, self.store.now()))
+            op = List(self.scope, after, _FORGOTTEN, self.store.now(), action="")
+            rows, total = yield from do(op)
             for row in rows:
                 if id in (None, row.id):
                     self.store.forget(row.payload.digest)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from callslip import limits
+from callslip import access, limits
 from callslip.backends import backend_of
 from callslip.errors import SettingsError
+from callslip.governing import Governing, subjects_of
 from callslip.handle import Quota, Scope
 from callslip.operating import Operating
 from callslip.settings import (
@@ -26,6 +27,7 @@ from callslip.settings import (
     spool_of,
 )
 from callslip.stacks.clock import SharedClock
+from callslip.stacks.hiding import mask_of
 from callslip.stacks.reader import Caches
 from callslip.window.policy import Rule
 
@@ -35,13 +37,16 @@ if TYPE_CHECKING:
     from callslip.window.envelope import Vocabulary
 
 
-def _made(kind: type[ResultStore], settings: Settings) -> ResultStore:
+S = TypeVar("S", bound="ResultStore")
+
+
+def _made(kind: type[S], settings: Settings) -> S:
     store = kind.__new__(kind)
     store._setup(settings)
     return store
 
 
-class ResultStore(Operating):
+class ResultStore(Governing, Operating):
     """Keeps large results outside the model's window and gives each an address.
 
     ``ResultStore()`` keeps them in ``./.callslip`` (SQLite and a folder); a first argument names
@@ -71,7 +76,8 @@ class ResultStore(Operating):
                       is answered as if there were no such handle
     mask              what a model sees of a field, as ``{"ssn": last4}``, or a function of the text;
                       `load`, `open` and `export` give the caller the whole
-    audit             True: who stored, read, searched, queried, exported, deleted what, append-only
+    audit             True: who stored, read, searched, queried, loaded, shared, deleted what and when
+                      is kept for good, in the index (`audit`, `acting`, `proof`)
     retention         seconds that results are kept, by tool and by tenant (`Retention`)
     style             what an envelope looks like: ``"text"``, or ``"json"`` for one JSON object
                       (`saved_to`, `rows`, `fields`, `preview`, `hint`)
@@ -134,8 +140,12 @@ class ResultStore(Operating):
 
     def _setup(self, settings: Settings) -> None:
         self.settings = settings
+        self.mask = mask_of(settings.mask)
+        access.check(settings)
         self.caches = Caches()
         self._tables: Tables | None = None
+        self._origin: Self | None = None
+        """The store that this one is beside of, with the same connections and memory (`acting`)."""
         self._spool_folder = spool_of(settings)
         self._backend = backend_of(settings, self._spool_folder)
         served = (settings.url or "").startswith(("postgresql:", "postgres:"))
@@ -156,10 +166,18 @@ class ResultStore(Operating):
 
     # --- sessions and binding ---
 
-    def session(self, session: str, *, user: str = "", tenant: str = "") -> Session:
+    def session(
+        self,
+        session: str,
+        *,
+        user: str = "",
+        tenant: str = "",
+        subject: str | Sequence[str] | None = None,
+    ) -> Session:
         """The session of that name: opened if it is new, picked up where it was if it is not.
 
-        Names are compared exactly. Raises `SettingsError` if one is not a string, or the session's
+        Names are compared exactly. `subject` says whom the results that are put into it from here
+        are about, where a `put` does not say otherwise (`delete(subject=…)`). Raises `SettingsError` if one is not a string, or the session's
         name is empty.
         """
         from callslip.session import Session
@@ -169,7 +187,8 @@ class ResultStore(Operating):
                 raise SettingsError(f"{name}={value!r}: give a string")
         if not session:
             raise SettingsError("session='': give the conversation's or the run's id")
-        return Session(self, Scope(session=session, user=user, tenant=tenant))
+        scope = Scope(session=session, user=user, tenant=tenant)
+        return Session(self, scope, subjects_of(subject))
 
     def bind(
         self, url: str | PathLike[str], payloads: str | PathLike[str] | None = None
@@ -185,6 +204,13 @@ class ResultStore(Operating):
     def _with(self, settings: Settings) -> ResultStore:
         return _made(type(self), settings)
 
+    def _beside(self, **changes: Any) -> Self:
+        other = _made(type(self), replace(self.settings, **changes))
+        other._origin = self._origin or self
+        other._backend, other.caches = self._backend, self.caches
+        other._clock = self._clock
+        return other
+
     @property
     def bound(self) -> bool:
         """Whether a URL was given; an unbound store opens ``./.callslip`` when used by itself."""
@@ -197,6 +223,8 @@ class ResultStore(Operating):
         """The columns that queries made lately, of all results of this store."""
         from callslip.reading.query import Tables
 
+        if self._origin is not None:
+            return self._origin.tables
         if self._tables is None:
             self._tables = Tables()
         return self._tables
@@ -204,8 +232,14 @@ class ResultStore(Operating):
     def forget(self, digest: bytes) -> None:
         """Keep nothing of one payload in memory: it was deleted."""
         self.caches.forget(digest)
-        if self._tables is not None:
-            self._tables.forget(digest)
+        tables = (self._origin or self)._tables
+        if tables is not None:
+            tables.forget(digest)
+
+    def forget_all(self) -> None:
+        """Keep nothing in memory of what was read."""
+        self.caches.clear()
+        (self._origin or self)._tables = None
 
     def close(self) -> None:
         """Close files and connections. Nothing is lost; a later call opens them again."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from callslip.store import ResultStore
 
 T = TypeVar("T")
+Subject = str | Sequence[str] | None
 logger = logging.getLogger("callslip")
 
 
@@ -25,6 +27,7 @@ class Taking:
 
     store: ResultStore
     scope: Scope
+    subjects: tuple[str, ...]
 
     def offload(
         self,
@@ -35,18 +38,20 @@ class Taking:
         call_id: str | None = None,
         status: str = "",
         preview: offloading.PreviewOf | None = None,
+        subject: Subject = None,
     ) -> Any:
         """The value itself if it is short enough to stay in the window, else its `Envelope`.
 
         `tool` and `args` say which call made it; `call_id`, where a framework gives one, tells a
         replay of a call from a second call. `status="error"` marks a failed call. `preview` makes
-        the preview from the value; with `top("score")` it shows the rows with the largest score. A
-        stream (file object, iterator) is stored as it comes, or
+        the preview from the value; with `top("score")` it shows the rows with the largest score.
+        `subject` says whom it is about, one name or several, so that `store.delete(subject=…)` finds
+        it; the session's by default. A stream (file object, iterator) is stored as it comes, or
         returned as its whole content if that is short.
         """
         if self._stays(value, tool):
             return value
-        call = self._call(tool, args, call_id, status)
+        call = self._call(tool, args, call_id, status, subject)
         return self.store.run_flow(offloading.offload(self.store, self.scope, value, call, preview))
 
     async def aoffload(
@@ -58,13 +63,14 @@ class Taking:
         call_id: str | None = None,
         status: str = "",
         preview: offloading.PreviewOf | None = None,
+        subject: Subject = None,
     ) -> Any:
         """`offload`, with the work done off the event loop. Takes async iterators too."""
         if self._stays(value, tool):
             return value
 
         def flow() -> Flow[object]:
-            call = self._call(tool, args, call_id, status)
+            call = self._call(tool, args, call_id, status, subject)
             return (yield from offloading.offload(self.store, self.scope, given, call, preview))
 
         given = bridged(value)
@@ -78,9 +84,19 @@ class Taking:
                 given.stop()
             raise
 
-    def _call(self, tool: str, args: Any, call_id: str | None, status: str) -> Call:
+    def _call(
+        self,
+        tool: str,
+        args: Any,
+        call_id: str | None,
+        status: str,
+        subject: Subject = None,
+    ) -> Call:
         tool, status = _word(tool, "tool"), _word(status, "")
-        call = call_of(tool, args, None if call_id is None else _word(call_id, ""), status)
+        call_id = None if call_id is None else _word(call_id, "")
+        call = call_of(tool, args, call_id, status, self._told)
+        about = self.subjects if subject is None else subjects_of(subject)
+        call = replace(call, subjects=about)
         redact = self.store.settings.redact
         if redact is None:
             return call
@@ -110,13 +126,14 @@ class Taking:
         call_id: str | None = None,
         status: str = "",
         preview: offloading.PreviewOf | None = None,
+        subject: Subject = None,
     ) -> Handle:
         """Store a value whatever its size, and return its handle. Never raises on a value.
 
         File objects and iterators (of str, bytes, or any objects) stream: memory stays small.
-        What such an iterator raises is raised here, and nothing is stored.
+        What such an iterator raises is raised here, and nothing is stored. `subject` as in `offload`.
         """
-        call = self._call(tool, args, call_id, status)
+        call = self._call(tool, args, call_id, status, subject)
         return self.store.run_flow(offloading.put(self.store, self.scope, value, call, preview))
 
     async def aput(
@@ -128,11 +145,12 @@ class Taking:
         call_id: str | None = None,
         status: str = "",
         preview: offloading.PreviewOf | None = None,
+        subject: Subject = None,
     ) -> Handle:
         """`put`, with the work done off the event loop. Takes async iterators too."""
 
         def flow() -> Flow[Handle]:
-            call = self._call(tool, args, call_id, status)
+            call = self._call(tool, args, call_id, status, subject)
             return (yield from offloading.put(self.store, self.scope, given, call, preview))
 
         given = bridged(value)

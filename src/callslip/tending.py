@@ -6,18 +6,20 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from callslip import limits
-from callslip.errors import StoreUnavailable
+from callslip.errors import SettingsError, StoreUnavailable
 from callslip.settings import Event, Settings
 from callslip.stacks import upkeep
 from callslip.stacks.clock import SharedClock
 from callslip.stacks.drive import Backend, adrive, drive
+from callslip.stacks.governing import remove_subject
 from callslip.stacks.ops import Count, Flow, Remove, Runs, Totals, aside, do
 from callslip.stacks.reader import Caches
-from callslip.stacks.upkeep import Cleaned, Findings
+from callslip.stacks.upkeep import Cleaned, Findings, Terms
 
 if TYPE_CHECKING:
     from callslip.reading.query import Tables
@@ -42,11 +44,19 @@ class Tending:
 
     def run_flow(self, flow: Flow[T]) -> T:
         """Run a flow of this store, here."""
-        return drive(self._backend, self._clock.asked(flow))
+        return drive(self._backend, self._clock.asked(self._told(flow)))
 
     async def arun_flow(self, flow: Flow[T]) -> T:
         """Run a flow of this store, off the event loop."""
-        return await adrive(self._backend, self._clock.asked(flow))
+        return await adrive(self._backend, self._clock.asked(self._told(flow)))
+
+    def _told(self, flow: Flow[T]) -> Flow[T]:
+        if not self.settings.audit:
+            return flow
+        from callslip.stacks.telling import Teller, told
+
+        asks = self.settings.authorize is not None
+        return told(flow, Teller(self.settings.actor, self.now, asks))
 
     def now(self) -> float:
         """Seconds since the epoch, on the store's clock: that of the index, where it has one."""
@@ -87,10 +97,9 @@ class Tending:
     def _deliver(self, seconds: float = float("inf")) -> Flow[int]:
         if self.spool is None or not (self._spooled or self._spool_waits()):
             return 0
-        ttl, quota = self.settings.ttl_seconds, self.settings.quota
-        arrived, more = yield from upkeep.deliver(
-            self.spool, self.now(), ttl, quota, seconds=seconds
-        )
+        settings = self.settings
+        terms = Terms(settings.ttl_of, settings.retention.runs_out, settings.quota)
+        arrived, more = yield from upkeep.deliver(self.spool, self.now(), terms, seconds=seconds)
         self._spooled = more
         for row in arrived:
             self.emit(Event("delivered", row.tool, row.id, row.shape.size))
@@ -134,30 +143,57 @@ class Tending:
         return await self.arun_flow(do(Count(tenant=tenant)))
 
     def delete(
-        self, *, tenant: str = "", user: str | None = None, session: str | None = None
+        self,
+        *,
+        tenant: str = "",
+        user: str | None = None,
+        session: str | None = None,
+        subject: str | None = None,
     ) -> int:
-        """Delete for good all results of a tenant, of a user, or of a user's session.
+        """Delete for good all results of a tenant, of a user, or of a user's session; or, with
+        `subject`, every result, scratch file version and fact about it in all of the tenant.
 
-        Leaves no tombstones, and nothing of it in memory. Answers how many results went.
+        Leaves no tombstones, and nothing of it in memory. Answers how many results went; with a
+        subject results, versions and facts. Raises `LegalHold`, and deletes nothing, if a hold
+        covers any of it.
         """
-        return self.run_flow(self._delete(tenant, user, session))
+        return self.run_flow(self._delete(tenant, user, session, subject))
 
     async def adelete(
-        self, *, tenant: str = "", user: str | None = None, session: str | None = None
+        self,
+        *,
+        tenant: str = "",
+        user: str | None = None,
+        session: str | None = None,
+        subject: str | None = None,
     ) -> int:
         """`delete`, off the event loop."""
-        return await self.arun_flow(self._delete(tenant, user, session))
+        return await self.arun_flow(self._delete(tenant, user, session, subject))
 
-    def _delete(self, tenant: str, user: str | None, session: str | None) -> Flow[int]:
+    def _delete(
+        self, tenant: str, user: str | None, session: str | None, subject: str | None
+    ) -> Flow[int]:
         if session is not None and user is None:
             user = ""
-        op = Remove("deleted", self.now(), tenant, user, session, tombstones=False)
-        removed = yield from upkeep.remove(op)
+        make: Callable[[], Flow[int]]
+        if subject is None:
+            op = Remove("deleted", self.now(), tenant, user, session, tombstones=False)
+            make = partial(upkeep.remove, op)
+        elif user is not None or session is not None:
+            raise SettingsError("delete: a subject goes with a tenant alone, not a user or session")
+        elif not isinstance(subject, str) or not subject:
+            raise SettingsError(f"subject={subject!r}: give a name")
+        else:
+            make = partial(remove_subject, tenant, subject, self.now())
+        removed = yield from make()
         if self.spool is not None and self._spool_waits():
-            yield from aside(upkeep.remove(op))
-        self.caches = Caches()
-        self._tables = None
+            yield from aside(make())
+        self.forget_all()
         return removed
+
+    def forget_all(self) -> None:
+        """Keep nothing in memory of what was read."""
+        raise NotImplementedError
 
     # --- parts ---
 

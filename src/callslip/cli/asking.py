@@ -135,7 +135,7 @@ def sql(
         from callslip.reading.query import Select, export_select
 
         asked = Select.of(select)
-        sources = session.store.run_flow(session._sources(asked))
+        _, sources = session.store.run_flow(session._sources(asked))
         yield from _lines(session, export_select(asked, sources, session.store.tables))
 
     return _show(held, page, all_of_it, ["sql", select], limit, skip, count, plain)

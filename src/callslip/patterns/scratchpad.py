@@ -292,9 +292,10 @@ class Scratchpad:
             self.view,
             expect=expect,
             call=call,
-            ttl=settings.ttl_seconds,
+            ttl=settings.ttl_of(scope.tenant),
             quota=settings.quota,
             now=self._now(),
+            subjects=self.session.subjects,
         )
         yield from self.session.store.upkeep()
         return wrote

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from callslip.access import Action
-from callslip.errors import HandleError, StoreUnavailable
+from callslip.errors import HandleError, LegalHold, StoreUnavailable
 from callslip.handle import Handle, Hits, Listing, Page, Scope
 from callslip.queried import Queried
 from callslip.reading.listing import listing
@@ -39,6 +39,7 @@ class SharedSession(Queried):
         self.above = above
         self.store = session.store
         self.scope = session.scope
+        self.subjects = session.subjects
         self._given: dict[str, None] = {}
 
     @classmethod
@@ -46,22 +47,22 @@ class SharedSession(Queried):
         """A new session for a sub-agent of `above`. `end` it: it is nobody else's."""
         scope = above.scope
         name = f"{scope.session}|delegate:{secrets.token_hex(8)}"
-        return cls(Session(above.store, Scope(name, scope.user, scope.tenant)), above)
+        return cls(Session(above.store, Scope(name, scope.user, scope.tenant), above.subjects), above)
 
     def share(self, ids: Iterable[str]) -> None:
         """Let results of the asker's be read."""
         self._given |= dict.fromkeys(ids)
 
     def end(self) -> None:
-        """Drop the sub-agent's own results, without a trace. While the store is away they stay,
-        until they expire or their tenant is deleted."""
+        """Drop the sub-agent's own results, without a trace. While the store is away, or a legal
+        hold keeps them, they stay, until they expire or their tenant is deleted."""
         scope, store = self.session.scope, self.session.store
         op = Remove(
             "deleted", store.now(), scope.tenant, scope.user, scope.session, tombstones=False
         )
         try:
             store.run_flow(remove(op))
-        except StoreUnavailable as error:
+        except (LegalHold, StoreUnavailable) as error:
             logger.warning("a sub-agent's results were not dropped: %s", error)
 
     def of(self, id: str) -> Session:

@@ -176,6 +176,8 @@ class RemoveSubject(IndexOp[Removed]):
     subject: str
     now: float
     limit: int
+    cause: str = ""
+    """What the audit calls it: `subject:` and a digest."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ What may live here: operations, the rows they carry, nothing that acts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence  # noqa: F401 - named in a quoted type
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from callslip import limits
@@ -24,11 +25,12 @@ def write_file(
     ttl: float | None,
     quota: Quota,
     now: float,
+    subjects: Sequence[str] = (),
 ) -> Flow[Wrote]:
     """Write a version, as `fileops.WriteFile` says; a text that is stored is not stored again."""
     parts = list(packing.frames)
     payload, shape = packing.payload, packing.shape
-    op = WriteFile(scope, path, shape, payload, view, expect, call, ttl, quota, now)
+    op = WriteFile(scope, path, shape, payload, view, expect, call, ttl, quota, now, subjects)
     if sum(map(len, parts)) <= limits.INLINE_BYTES:
         wrote = yield from do(replace(op, payload=replace(payload, data=b"".join(parts))))
     else:

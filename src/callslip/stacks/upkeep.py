@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from callslip import limits
 from callslip.errors import PayloadDamaged, StoreUnavailable
 from callslip.handle import Quota, Scope
+from callslip.stacks.auditops import HeldBy, Holders, SubjectsOf
 from callslip.stacks.keeping import mend, verified
 from callslip.stacks.layout import KEY_SUFFIX
 from callslip.stacks.memoryops import SweepFacts
@@ -42,6 +43,8 @@ from callslip.stacks.reader import Caches, open_reader
 from callslip.stacks.writing import Call, digest_key, ids_for
 
 _BATCH = 200
+_NAMED = 3
+"""Results that a finding of `verify` names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +79,10 @@ class Findings:
 def tidy(now: float) -> Flow[None]:
     """A bounded share of the sweep, and of the deletion of what it released."""
     yield from do(Sweep(now, limits.SWEEP_ROWS, limits.SWEEP_MILLISECONDS))
-    yield from drain(limit=limits.SWEEP_ROWS)
+    yield from drain(now, limit=limits.SWEEP_ROWS)
 
 
-def drain(limit: int | None = None) -> Flow[int]:
+def drain(now: float, limit: int | None = None) -> Flow[int]:
     """Delete the objects of released payloads, up to `limit`; answer how many.
 
     An object is struck off the list only after it is deleted: a crash between repeats the deletion.
@@ -90,7 +93,7 @@ def drain(limit: int | None = None) -> Flow[int]:
         if not keys:
             break
         yield from do(DeleteObjects(keys))
-        yield from do(Forget(keys))
+        yield from do(Forget(keys, now))
         done += len(keys)
     return done
 
@@ -103,14 +106,16 @@ def remove(op: Remove) -> Flow[int]:
     """
     removed = 0
     if op.user is None and op.session is None and not op.tombstones:
-        # A whole tenant goes session by session: one transaction would keep others waiting.
-        while found := (yield from do(Sessions(_BATCH, tenant=op.tenant))):
+        # A whole tenant goes session by session: one transaction would keep others waiting. Where a
+        # hold reaches into it, none of them goes, and the last operation says so.
+        held = yield from do(HeldBy(op.tenant))
+        while not held and (found := (yield from do(Sessions(_BATCH, tenant=op.tenant)))):
             for scope, _, _ in found:
                 part = replace(op, user=scope.user, session=scope.session)
                 removed += yield from do(part)
     removed += yield from do(op)
     try:
-        yield from drain()
+        yield from drain(op.now)
     except StoreUnavailable:
         return removed
     return removed
@@ -123,13 +128,13 @@ def sweep(now: float) -> Flow[None]:
         more = yield from do(Sweep(now, limits.SWEEP_ROWS, 1000))
     while (yield from do(SweepFacts(now, limits.SWEEP_ROWS))):
         pass
-    yield from drain()
+    yield from drain(now)
 
 
 def gc(now: float, grace: float) -> Flow[Cleaned]:
     """Sweep, delete what was released, remove orphans older than `grace` seconds, mend counts."""
     yield from sweep(now)
-    released = yield from drain()
+    released = yield from drain(now)
     # How old an object is only the payload store's own clock can tell: by one that is hours ahead,
     # what another worker has just put and not yet filed would be an old orphan.
     wall = yield from _stamp()
@@ -185,19 +190,38 @@ def verify(progress: Callable[[int], object] | None = None) -> Flow[Findings]:
         for tenant, payload, references in listed:
             after = (tenant, payload.digest)
             count += 1
-            name = f"payload {payload.digest.hex()[:12]} ({references} results)"
             try:
                 size += (yield from verified(payload)).size
             except PayloadDamaged as error:
-                problems.append(f"{name}: {error}")
+                whose = yield from _whose(tenant, payload, references)
+                problems.append(f"payload {payload.digest.hex()[:12]} ({whose}): {error}")
             if progress is not None:
                 progress(size)
     unknown = yield from _orphans()
     return Findings(count, size, tuple(problems), len(unknown))
 
 
+def _whose(tenant: str, payload: Payload, references: int) -> Flow[str]:
+    """Which results lead to a payload, for a person."""
+    found = yield from do(Holders(tenant, payload.digest, _NAMED))
+    names = [f"{id} of {tool} in session {scope.session}" for scope, id, tool in found]
+    more = references - len(names)
+    return ", ".join(names + ([f"{more} more results or files"] if more else []))
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How long a delivered result is kept, and within which quota."""
+
+    ttl_of: Callable[[str], float | None]
+    """Of a tenant's sessions."""
+    runs_out: Callable[[str, float], float | None]
+    """When a result of a tool that was stored then runs out by itself."""
+    quota: Quota
+
+
 def deliver(
-    spool: Runs, now: float, ttl: float | None, quota: Quota, *, seconds: float = float("inf")
+    spool: Runs, now: float, terms: Terms, *, seconds: float = float("inf")
 ) -> Flow[tuple[list[Result], bool]]:
     """Move what the spool holds into the store, oldest first; answer the rows that arrived, and
     whether there is more: none is begun after `seconds`.
@@ -216,7 +240,7 @@ def deliver(
             if row is None or isinstance(row, Tombstone):
                 continue
             try:
-                arrived.append((yield from _delivered(spool, row, now, ttl, quota)))
+                arrived.append((yield from _delivered(spool, row, now, terms)))
             except PayloadDamaged:
                 continue  # it stays in the spool, where a person can look at it
             yield from aside(remove(_one(scope, row.id, now)))
@@ -235,9 +259,8 @@ def _one(scope: Scope, id: str, now: float) -> Remove:
     )
 
 
-def _delivered(
-    spool: Runs, row: Result, now: float, ttl: float | None, quota: Quota
-) -> Flow[Result]:
+def _delivered(spool: Runs, row: Result, now: float, terms: Terms) -> Flow[Result]:
+    subjects = yield from aside(do(SubjectsOf(row.scope, row.id)))
     ids: Sequence[str] = [row.id]
     key = yield from digest_key(row.scope.tenant)
     if key != (yield from aside(digest_key(row.scope.tenant))):
@@ -255,7 +278,8 @@ def _delivered(
             yield from do(DeleteObjects([key_of_try]))
             raise StoreUnavailable(f"a delivery of {payload.packed} bytes was cut", reason="failed")
         yield from mend(row.scope.tenant, payload)
-    inserted = yield from do(Insert(row, ids, ttl, quota, now))
+    ttl, runs_out = terms.ttl_of(row.scope.tenant), terms.runs_out(row.tool, row.created_at)
+    inserted = yield from do(Insert(row, ids, ttl, terms.quota, now, runs_out, subjects))
     if inserted is None:
         raise StoreUnavailable("the index refused a payload that it was given", reason="failed")
     if payload.key is not None and not inserted.adopted:

@@ -15,6 +15,7 @@ from callslip.errors import PayloadDamaged, StoreUnavailable
 from callslip.handle import Quota, Scope, Shape, Source
 from callslip.stacks import content
 from callslip.stacks.beside import Beside
+from callslip.stacks.hiding import Mask, View
 from callslip.stacks.keeping import mend, stands
 from callslip.stacks.layout import KEY_SUFFIX
 from callslip.stacks.looking import Look
@@ -114,8 +115,11 @@ class Packing:
     `payload`, `shape` and `sample` hold once `frames` is through.
     """
 
-    def __init__(self, blocks: Blocks, key: bytes, top: str = "") -> None:
+    def __init__(self, blocks: Blocks, key: bytes, top: str = "", mask: Mask | None = None) -> None:
         self._blocks = blocks
+        self._mask = mask
+        self.seen = Shape()
+        """What a model sees of it is like: `shape`, unless fields are masked."""
         self._key = key
         self._top = top
         self.error: BaseException | None = None
@@ -178,9 +182,14 @@ class Packing:
         look = Look(head, source, self._blocks.form, whole, self._top)
         packer = Packer(source, self._key, self._blocks.form, by_record=look.by_record)
         sampler = Sampler(source)
+        view = None
+        if self._mask is not None:
+            view = View(self._mask, source, self._blocks.form, whole, self._top)
         with Beside() as beside:
             for block in chain((head,) if head else (), blocks):
                 beside.do(partial(sampler.add, block))
+                if view is not None:
+                    beside.do(partial(view.add, block))
                 if frames := packer.add(block, look.add(block, beside)):
                     yield frames
             if spans := look.finish(beside):
@@ -188,6 +197,10 @@ class Packing:
             beside.wait()
         last = packer.finish(self._blocks.twin, self._blocks.form)
         self._note(packer, sampler, look)
+        if view is not None and self.shape.kind != "media":
+            view.finish()
+            if view.changed:
+                self.seen, self.sample = view.said_of(self.shape), view.sample
         yield last
 
     def _own(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
@@ -215,6 +228,7 @@ class Packing:
                 by_record=packer.by_record,
             )
         )
+        self.seen = self.shape
         self.sample = look.sample(sampler.finish())
 
 
@@ -260,7 +274,7 @@ def write(
             tool=call.tool,
             args=call.args,
             status=call.status,
-            shape=packing.shape,
+            shape=packing.seen,
             preview=preview(packing),
             created_at=now,
             payload=packing.payload,
