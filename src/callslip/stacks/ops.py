@@ -170,10 +170,8 @@ class Insert(IndexOp["Inserted | None"]):
     - `same_as` of the stored row is the id of the session's first live row with the same payload
       whose own `same_as` is "", and so was shown in full; "" if there is none: then this one is.
     - With a quota, the oldest other rows of the session (then of the tenant) become tombstones
-      (`evicted`) until it holds; their payloads are released to the garbage list. What a legal hold
-      covers stays (`auditops.PlaceHold`).
-    - `expires_at`: the row itself runs out then, whatever is done in its session. It is a tombstone
-      (`expired`) for every reader from that moment on; of a row that is there already it stays.
+      (`evicted`) until it holds, but for those on hold; their payloads are released to the garbage.
+    - `expires_at`: the row itself runs out then, whatever is done in its session.
     - `subjects`: whom it is about, for `auditops.RemoveSubject`; added to those it has.
     """
 
@@ -275,8 +273,7 @@ class Garbage(IndexOp["Sequence[str]"]):
 
 @dataclass(frozen=True, slots=True)
 class Forget(IndexOp[None]):
-    """Strike keys off the garbage list: their objects are deleted. Of results whose going the audit
-    tells of (`auditops.Audited`) it says at `now` that they are erased."""
+    """Strike keys off the garbage list: their objects are deleted, which the audit says at `now`."""
 
     keys: Sequence[str]
     now: float = 0.0
