@@ -282,7 +282,7 @@ class Forget(IndexOp[None]):
 @dataclass(frozen=True, slots=True)
 class Payloads(IndexOp["Sequence[tuple[str, Payload, int]]"]):
     """(tenant, payload, references counted from the rows and files) of up to `limit` payloads,
-    ordered by (tenant, digest), after the given pair. For gc and verify."""
+    in an order of the index's own, after the given pair. For gc and verify."""
 
     after: tuple[str, bytes] | None
     limit: int

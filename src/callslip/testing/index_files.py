@@ -21,7 +21,7 @@ def make_write(content: str, path: str = "todo.md", **changes: Any) -> WriteFile
     digest = hashlib.sha256(f"{scope.tenant!r} {content!r}".encode()).digest()
     raw = content.encode("utf-8", "surrogatepass")
     shape = Shape(size=len(raw), chars=len(content), lines=content.count("\n") + 1)
-    payload = ops.Payload(digest, "str", 60, 40, None, raw)
+    payload = ops.Payload(digest, "str", 60, 40, None, raw, lock=digest)
     op = WriteFile(HOME, path, shape, payload, View(), None, b"", None, Quota(), NOW)
     return replace(op, **changes)
 

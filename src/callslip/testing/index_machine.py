@@ -97,7 +97,7 @@ def index_machine(
             caps: tuple[int | None, ...],
         ) -> None:
             digest = hashlib.sha256(f"{scope.tenant!r}{content}".encode()).digest()
-            payload = ops.Payload(digest, "str", 10 + content, 5)
+            payload = ops.Payload(digest, "str", 10 + content, 5, lock=digest)
             stored = self.index.run(ops.FindPayload(scope.tenant, digest))
             if stored is None:
                 # The model drops payloads no later than an index does.
@@ -155,7 +155,7 @@ def index_machine(
                 Shape(),
                 "",
                 0.0,
-                ops.Payload(digest, "str", 1, 1),
+                ops.Payload(digest, "str", 1, 1, lock=digest),
             )
             before = self.index.run(ops.Count())
             assert self.index.run(ops.Insert(row, ("x",), None, Quota(), self.now)) is None
@@ -200,7 +200,7 @@ def index_machine(
             caps: tuple[int | None, ...],
         ) -> None:
             digest = hashlib.sha256(f"{scope.tenant!r}{content}".encode()).digest()
-            payload = ops.Payload(digest, "str", 10 + content, 5)
+            payload = ops.Payload(digest, "str", 10 + content, 5, lock=digest)
             stored = self.index.run(ops.FindPayload(scope.tenant, digest))
             if stored is None:
                 self.uploads += 1

@@ -19,9 +19,8 @@ def stored(
     index: ops.Runs, id: str, scope: Scope = OWNER, ttl: float | None = None, now: float = NOW
 ) -> ops.Result:
     """A row of that id, as it stands now; rows of all ids have one content."""
-    payload = ops.Payload(
-        hashlib.sha256(repr(scope.tenant).encode()).digest(), "str", 60, 40, None, b"packed"
-    )
+    digest = hashlib.sha256(repr(scope.tenant).encode()).digest()
+    payload = ops.Payload(digest, "str", 60, 40, None, b"packed", digest)
     row = ops.Result(
         scope,
         id,

@@ -38,6 +38,14 @@ USUAL_WORDS = 15.0
 """How long a fact is where none is known."""
 
 
+class Spelling(Protocol):
+    """Words that facts have, to find those a slip away from another."""
+
+    def counts(self, words: Sequence[str]) -> dict[str, int]: ...
+
+    def spelt_alike(self, word: str) -> Sequence[str]: ...
+
+
 class Look(Protocol):
     """One look into the words of the facts that are meant. Facts are their numbers, words as in
     `stacks.words`; a later fact has a higher number."""
@@ -136,14 +144,14 @@ def _weights(look: Look, asked: Asked) -> tuple[dict[str, int], dict[str, float]
     for word in asked.words:
         if word in counts or word in COMMON or word in whole:
             continue
-        for alike, share in _alike(look, word):
+        for alike, share in alike_to(look, word):
             if alike not in counts:
                 counts |= look.counts([alike])
                 weights[alike] = share * rarity(look.facts, counts[alike])
     return counts, weights
 
 
-def _alike(look: Look, word: str) -> list[tuple[str, float]]:
+def alike_to(look: Spelling, word: str) -> list[tuple[str, float]]:
     """What stands for a word that no fact has: words a slip away, else the two it is made of."""
     slips = {
         other: near(word, other)

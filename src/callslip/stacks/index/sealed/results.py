@@ -1,0 +1,247 @@
+"""Results and files: each operation sealed on its way in, and its answer opened."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from callslip.errors import PayloadDamaged
+from callslip.handle import Scope
+from callslip.stacks import fileops, ops
+from callslip.stacks.index.sealed import rows
+from callslip.stacks.index.sealed.cipher import Unopened, to_bytes
+from callslip.stacks.index.sealed.ring import SessionKey, Tenant
+from callslip.stacks.index.sealed.step import Names, Step, maybe
+
+logger = logging.getLogger("callslip")
+
+
+class Results:
+    """The steps of `callslip.stacks.ops` and `fileops`."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._ring = names.ring
+
+    # --- in -----------------------------------------------------------------------------------------
+
+    def insert(self, op: ops.Insert) -> Step:
+        tenant = self._ring.tenant(op.result.scope.tenant)
+        scope = self._ring.scope(op.result.scope, tenant)
+        key = self._ring.make_session(scope, tenant)
+        sealed = rows.seal_result(op.result, scope, tenant, key)
+        subjects = [tenant.names.token(each) for each in op.subjects]
+
+        def opened(answer: ops.Inserted | None) -> ops.Inserted | None:
+            if answer is None:
+                return None
+            result = self._result(answer.result, scope, op.result.scope, tenant)
+            if result is None:
+                raise PayloadDamaged("a row of the index was sealed with a key that was destroyed")
+            return replace(answer, result=result)
+
+        return Step(replace(op, result=sealed, subjects=subjects), opened, key)
+
+    def write_file(self, op: fileops.WriteFile) -> Step:
+        tenant = self._ring.tenant(op.scope.tenant)
+        scope = self._ring.scope(op.scope, tenant)
+        key = self._ring.make_session(scope, tenant)
+        sealed = replace(
+            op,
+            scope=scope,
+            path=key.paths.token(op.path),
+            shape=rows.seal_file(op.shape, op.payload.lock, key),
+            payload=rows.seal_payload(op.payload, tenant, key),
+            view=rows.seal_view(op.view, key),
+            call=tenant.call(op.call),
+            subjects=[tenant.names.token(each) for each in op.subjects],
+        )
+
+        def opened(answer: fileops.Wrote | None) -> fileops.Wrote | None:
+            if answer is None or answer.file is None:
+                return answer
+            return replace(answer, file=_file(answer.file, tenant, key))
+
+        return Step(sealed, opened, key)
+
+    def replace(self, op: ops.Replace) -> Step:
+        tenant = self._ring.tenant(op.tenant)
+        sealed = rows.seal_payload(op.payload, tenant, None)
+        return Step(ops.Replace(tenant.token, sealed))
+
+    # --- out ----------------------------------------------------------------------------------------
+
+    def find_payload(self, op: ops.FindPayload) -> Step:
+        tenant = self._names.there(op.tenant)
+
+        def opened(answer: ops.Payload | None) -> ops.Payload | None:
+            return None if answer is None else _payload(answer, tenant, op.lock)
+
+        return Step(ops.FindPayload(tenant.token, op.digest), opened)
+
+    def get(self, op: ops.Get) -> Step:
+        tenant = self._names.there(op.scope.tenant)
+        scope = self._ring.scope(op.scope, tenant)
+
+        def opened(
+            answer: ops.Result | ops.Tombstone | None,
+        ) -> ops.Result | ops.Tombstone | None:
+            if isinstance(answer, ops.Result):
+                return self._result(answer, scope, op.scope, tenant)
+            key = self._ring.session(scope, tenant)
+            if answer is None or key is None:
+                return None
+            try:
+                return rows.open_tombstone(answer, tenant, key)
+            except Unopened:
+                raise _changed() from None
+
+        return Step(replace(op, scope=scope), opened)
+
+    def list(self, op: ops.List) -> Step:
+        tenant = self._names.there(op.scope.tenant)
+        scope = self._ring.scope(op.scope, tenant)
+
+        def opened(
+            answer: tuple[Sequence[ops.Result], int],
+        ) -> tuple[Sequence[ops.Result], int]:
+            listed, total = answer
+            found = [self._result(row, scope, op.scope, tenant) for row in listed]
+            kept = [row for row in found if row is not None]
+            return kept or (), total - (len(listed) - len(kept))
+
+        return Step(replace(op, scope=scope), opened)
+
+    def _result(
+        self, row: ops.Result, scope: Scope, named: Scope, tenant: Tenant
+    ) -> ops.Result | None:
+        """A row, its own session's or one that was shared; None if its key was destroyed."""
+        key = self._ring.session(row.scope, tenant)
+        if key is None:
+            return None
+        try:
+            if row.scope != scope:
+                named = self._names.opened(row.scope, tenant)
+            return rows.open_result(row, named, tenant, key)
+        except Unopened:
+            raise _changed() from None
+
+    # --- files --------------------------------------------------------------------------------------
+
+    def read_file(self, op: fileops.ReadFile) -> Step:
+        return self._of_files(op, path=op.path, view=op.view)
+
+    def find_write(self, op: fileops.FindWrite) -> Step:
+        return self._of_files(op, call=op.call)
+
+    def _of_files(self, op: Any, **given: Any) -> Step:
+        tenant, scope, key = self._place(op.scope)
+        sealed: dict[str, Any] = {"scope": scope}
+        if "path" in given:
+            sealed["path"] = key.paths.token(given["path"])
+        if "view" in given:
+            sealed["view"] = rows.seal_view(given["view"], key)
+        if "call" in given:
+            sealed["call"] = tenant.call(given["call"])
+
+        def opened(answer: fileops.File | None) -> fileops.File | None:
+            return None if answer is None else _file(answer, tenant, key)
+
+        return Step(replace(op, **sealed), opened)
+
+    def list_files(self, op: fileops.ListFiles) -> Step:
+        tenant, scope, key = self._place(op.scope)
+
+        def opened(
+            answer: tuple[Sequence[fileops.File], int | None],
+        ) -> tuple[Sequence[fileops.File], int | None]:
+            found = [_file(file, tenant, key) for file in answer[0]]
+            return sorted(found, key=lambda file: to_bytes(file.path)) or (), answer[1]
+
+        return Step(replace(op, scope=scope, view=rows.seal_view(op.view, key)), opened)
+
+    def _place(self, named: Scope) -> tuple[Tenant, Scope, SessionKey]:
+        tenant = self._names.there(named.tenant)
+        scope = self._ring.scope(named, tenant)
+        key = self._ring.session(scope, tenant)
+        # Of a session without keys nothing is found; the look-up takes the same way.
+        return tenant, scope, key or SessionKey("", 0.0, tenant.digests)
+
+    # --- upkeep -------------------------------------------------------------------------------------
+
+    def remove(self, op: ops.Remove) -> Step:
+        names = self._names.there(op.tenant).names
+        token = self._ring.token(op.tenant)
+        user, session = maybe(names, op.user), maybe(names, op.session)
+        return Step(replace(op, tenant=token, user=user, session=session))
+
+    def count(self, op: ops.Count) -> Step:
+        if op.scope is not None:
+            tenant = self._names.there(op.scope.tenant)
+            return Step(ops.Count(scope=self._ring.scope(op.scope, tenant)))
+        self._ring.root()
+        return Step(ops.Count(None if op.tenant is None else self._ring.token(op.tenant)))
+
+    def sessions(self, op: ops.Sessions) -> Step:
+        token = None if op.tenant is None else self._ring.token(op.tenant)
+        self._ring.root()
+
+        def opened(answer: Sequence[tuple[Scope, float, int]]) -> list[tuple[Scope, float, int]]:
+            found = []
+            for scope, active_at, live in answer:
+                tenant = self._names.of_token(scope.tenant)
+                if tenant is not None:
+                    found.append((self._names.opened(scope, tenant), active_at, live))
+            return found
+
+        return Step(replace(op, tenant=token), opened)
+
+    def payloads(self, op: ops.Payloads) -> Step:
+        after = None if op.after is None else (self._ring.token(op.after[0]), op.after[1])
+
+        def opened(answer: Sequence[tuple[str, ops.Payload, int]]) -> Any:
+            found = []
+            for token, payload, references in answer:
+                tenant = self._names.of_token(token)
+                if tenant is not None:
+                    lock = self._lock(payload, tenant)
+                    found.append((tenant.name, _payload(payload, tenant, lock), references))
+            return found
+
+        return Step(replace(op, after=after), opened)
+
+    def _lock(self, payload: ops.Payload, tenant: Tenant) -> bytes:
+        """The lock of a payload, by the key of the session that wrote it, while that has keys."""
+        try:
+            writer = rows.writer_of(payload)
+        except Unopened:
+            raise _changed() from None
+        if writer is None:
+            return b""
+        name, sealed = writer
+        _, token, user, session = name.split(":")
+        key = self._ring.session(Scope(session, user, token), tenant)
+        try:
+            return b"" if key is None else key.box.open(sealed, b"lock" + payload.digest)
+        except Unopened:
+            return b""
+
+
+def _payload(payload: ops.Payload, tenant: Tenant, lock: bytes) -> ops.Payload:
+    try:
+        return rows.open_payload(payload, tenant, lock)
+    except Unopened:
+        raise _changed() from None
+
+
+def _file(file: fileops.File, tenant: Tenant, key: SessionKey) -> fileops.File:
+    try:
+        return rows.open_file(file, tenant, key)
+    except Unopened:
+        raise _changed() from None
+
+
+def _changed() -> PayloadDamaged:
+    return PayloadDamaged("a row of the index does not open with its key: it was changed")

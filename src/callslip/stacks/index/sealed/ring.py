@@ -1,0 +1,398 @@
+"""The keys of tenants and sessions: made, wrapped, kept in memory for a while, and destroyed.
+
+::
+
+    master key ─ wraps ─→ root      the store's own secret: which token stands for which tenant
+               └ wraps ─→ tenant    its name, its secret, and the keys that wrap those of
+                            └────→  sessions: what seals their rows, and through these their payloads
+
+Rows are named by tokens. What is wrapped is bound to its row's name, so that none can stand in for
+another.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from callslip.errors import SettingsError, StoreUnavailable
+from callslip.handle import Scope
+from callslip.limits import KEYS_CACHED, KEYS_CACHED_SECONDS
+from callslip.stacks.index.sealed.cipher import (
+    Box,
+    Fixed,
+    Unopened,
+    derived,
+    fresh,
+    from_token,
+    mac,
+    to_bytes,
+    to_text,
+    to_token,
+)
+from callslip.stacks.index.sealed.master import Master
+from callslip.stacks.keyops import AddKey, DropKeys, GetKey, KeyRow, ListKeys, SealMark, SwapKey
+from callslip.stacks.ops import Count, Runs
+
+T = TypeVar("T")
+
+_ROOT = "root"
+_BATCH = 500
+_GENERATIONS_KEPT = 3
+"""Of the keys that wrap a tenant's sessions' keys: another process may use an older one for a while."""
+
+
+class Tenant:
+    """What seals a tenant's rows as far as they belong to no session."""
+
+    def __init__(self, name: str, token: str, secret: bytes, keys: dict[int, bytes]) -> None:
+        self.name = name
+        self.token = token
+        self.secret = secret
+        self.keys = keys
+        """By generation; what wraps the keys of sessions."""
+        self.names = Fixed(secret, "names")
+        self.facts = Fixed(secret, "facts")
+        self.digests = derived(secret, "digests")
+        self._calls = derived(secret, "calls")
+        self._words = derived(secret, "words")
+
+    @property
+    def generation(self) -> int:
+        """The newest generation of its keys."""
+        return max(self.keys)
+
+    def call(self, call: bytes) -> bytes:
+        """16 bytes that stand for the identity of a call; none for none."""
+        return mac(self._calls, call)[:16] if call else b""
+
+    def same(self, same: bytes) -> bytes:
+        """16 bytes that stand for what a fact says."""
+        return mac(self._calls, b"same", same)[:16]
+
+    def word(self, word: str) -> str:
+        """What stands for a word in an index of words: a digit, then letters and digits."""
+        return "0" + mac(self._words, to_bytes(word)).hex()[:23]
+
+
+class SessionKey:
+    """What seals a session's rows."""
+
+    def __init__(self, name: str, made_at: float, key: bytes) -> None:
+        self.name = name
+        self.made_at = made_at
+        self.box = Box(derived(key, "rows"))
+        self.paths = Fixed(key, "paths")
+        self.views = derived(key, "views")
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    value: Any
+    until: float
+
+
+class Ring:
+    """The keys of one index. For many threads; a key is kept for `KEYS_CACHED_SECONDS` at the most,
+    so that is how long a process may know one that another process has destroyed."""
+
+    def __init__(
+        self,
+        index: Runs,
+        master: Master,
+        seconds: float = KEYS_CACHED_SECONDS,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._index = index
+        self._master = master
+        self._seconds = seconds
+        self._clock = clock
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._lock = threading.Lock()
+        self._root: bytes | None = None
+
+    # --- the store's own ----------------------------------------------------------------------------
+
+    def root(self) -> bytes:
+        """The store's secret; made by the first use of an index that is empty.
+
+        Raises `SettingsError` for an index in the clear, one whose keys are gone, and a wrong key.
+        """
+        if self._root is None:
+            mark = self._index.run(SealMark())
+            row = self._index.run(GetKey(_ROOT))
+            if row is None:
+                row = self._first(mark)
+            secret = self._opened(row)
+            own = mac(secret, b"mark")[:16]
+            if (mark or self._index.run(SealMark(own))) != own:
+                raise SettingsError(
+                    "keys=: the keys beside this index are those of another one; put back the keys "
+                    "file (or table) that belongs to it"
+                )
+            self._root = secret
+        return self._root
+
+    def _first(self, mark: bytes | None) -> KeyRow:
+        if mark is not None:
+            raise SettingsError(
+                "keys=: this index is sealed, and the wrapped keys beside it are not there; put back "
+                "the keys file (or table) that belongs to it"
+            )
+        held = self._index.run(Count())
+        if held.sessions or held.results or held.tombstones or held.files:
+            raise SettingsError(
+                "keys=: this index holds data in the clear, which keys cannot seal any more; give "
+                "keys= with a new place, and this one without"
+            )
+        return self._index.run(AddKey(self._wrapped(_ROOT, fresh())))
+
+    # --- tenants ------------------------------------------------------------------------------------
+
+    def token(self, tenant: str) -> str:
+        """What stands for a tenant in the index."""
+        return to_token(mac(self.root(), b"tenant", to_bytes(tenant))[:18])
+
+    def tenant(self, name: str) -> Tenant:
+        """The tenant of that name, with keys of its own from its first use on."""
+        token = self.token(name)
+        found = self.tenant_of(token)
+        if found is None:
+            secret, first = to_token(fresh()), to_token(fresh())
+            blob = json.dumps(
+                {"name": to_token(to_bytes(name)), "secret": secret, "keys": {"1": first}}
+            )
+            row = self._index.run(AddKey(self._wrapped(f"t:{token}", blob.encode())))
+            found = self._tenant_in(row)
+        return found
+
+    def tenant_of(self, token: str) -> Tenant | None:
+        """The tenant that a token stands for; None if its keys were destroyed."""
+        known = self._known(f"t:{token}")
+        if known is not None:
+            return known  # type: ignore[no-any-return]
+        row = self._index.run(GetKey(f"t:{token}"))
+        return None if row is None else self._tenant_in(row)
+
+    def _tenant_in(self, row: KeyRow) -> Tenant:
+        held = json.loads(self._opened(row))
+        tenant = Tenant(
+            to_text(from_token(held["name"])),
+            row.name[2:],
+            from_token(held["secret"]),
+            {int(generation): from_token(key) for generation, key in held["keys"].items()},
+        )
+        return self._keep(row.name, tenant)
+
+    # --- sessions -----------------------------------------------------------------------------------
+
+    def scope(self, scope: Scope, tenant: Tenant) -> Scope:
+        """A scope as it stands in the index."""
+        names = tenant.names
+        return Scope(names.token(scope.session), names.token(scope.user), tenant.token)
+
+    def session(self, scope: Scope, tenant: Tenant) -> SessionKey | None:
+        """The keys of a session, in tokens; None if it has none (any more)."""
+        name = _name(scope)
+        known = self._known(name)
+        if known is not None:
+            return known  # type: ignore[no-any-return]
+        row = self._index.run(GetKey(name))
+        return None if row is None else self._session_in(row, tenant)
+
+    def make_session(self, scope: Scope, tenant: Tenant) -> SessionKey:
+        """The keys of a session, in tokens, made if there are none."""
+        found = self.session(scope, tenant)
+        if found is None:
+            name = _name(scope)
+            row = KeyRow(name, _sealed_by(tenant, name, fresh()), self._clock())
+            found = self._session_in(self._index.run(AddKey(row)), tenant)
+        return found
+
+    def _session_in(self, row: KeyRow, tenant: Tenant) -> SessionKey:
+        key = self._session_key(row, tenant)
+        return self._keep(row.name, SessionKey(row.name, row.made_at, key))
+
+    def _session_key(self, row: KeyRow, tenant: Tenant) -> bytes:
+        generation = int.from_bytes(row.wrapped[:4], "little")
+        if generation not in tenant.keys:  # it was wrapped anew since the tenant was looked up
+            self.drop([f"t:{tenant.token}"])
+            again = self.tenant_of(tenant.token)
+            if again is None or generation not in again.keys:
+                raise StoreUnavailable(
+                    "a session's key was wrapped by none of ours", reason="failed"
+                )
+            tenant = again
+        try:
+            return Box(tenant.keys[generation]).open(row.wrapped[4:], row.name.encode())
+        except Unopened:
+            raise SettingsError(
+                "keys=: the wrapped key of a session does not open: the keys file (or table) beside "
+                "the index was changed, or is damaged"
+            ) from None
+
+    def stands(self, key: SessionKey) -> bool:
+        """Whether a key that was just used is still there: what it sealed can be opened again."""
+        row = self._index.run(GetKey(key.name))
+        if row is not None and row.made_at == key.made_at:
+            return True
+        self.drop([key.name])
+        return False
+
+    # --- wrapping anew, and destroying --------------------------------------------------------------
+
+    def rewrap(self, sessions: bool) -> int:
+        """Do `keyops.Rewrap`."""
+        self.root()
+        done = 0
+        for row in self._rows(_ROOT):
+            done += self._rewrapped(row)
+        for row in self._rows("t:"):
+            done += self._rewrapped(row)
+            if sessions:
+                done += self._rewrap_sessions(row.name)
+        return done
+
+    def _rewrapped(self, row: KeyRow, blob: bytes | None = None) -> int:
+        if blob is None and self._master.is_current(json.loads(row.wrapped)["by"]):
+            return 0
+        new = self._wrapped(row.name, self._opened(row) if blob is None else blob)
+        self.drop([row.name])
+        return int(self._index.run(SwapKey(row.name, row.wrapped, new.wrapped)))
+
+    def _rewrap_sessions(self, name: str) -> int:
+        row = self._index.run(GetKey(name))
+        if row is None:
+            return 0
+        held = json.loads(self._opened(row))
+        newest = max(int(each) for each in held["keys"]) + 1
+        held["keys"][str(newest)] = to_token(fresh())
+        done = self._rewrapped(row, json.dumps(held).encode())
+        tenant = self.tenant_of(name[2:])
+        if not done or tenant is None:
+            return 0  # another process does it, or has destroyed it
+        for each in self._rows(f"s:{tenant.token}:"):
+            new = _sealed_by(tenant, each.name, self._session_key(each, tenant))
+            done += self._index.run(SwapKey(each.name, each.wrapped, new))
+        # Now only: what a generation that goes had wrapped is wrapped by the newest.
+        row = self._index.run(GetKey(name))
+        held["keys"] = {
+            each: key
+            for each, key in held["keys"].items()
+            if int(each) > newest - _GENERATIONS_KEPT
+        }
+        if row is not None:
+            self._rewrapped(row, json.dumps(held).encode())
+        return done
+
+    def shred(self, tenant: str, user: str | None, session: str | None, older: float = 0.0) -> int:
+        """Do `keyops.Shred`; leave keys that are not `older` in seconds."""
+        token = self.token(tenant)
+        found = self.tenant_of(token)
+        if found is None:
+            return 0
+        names = found.names
+        prefix = f"s:{token}:" + ("" if user is None else f"{names.token(user)}:")
+        gone = 0
+        if session is not None and user is not None:
+            rows = iter([self._index.run(GetKey(prefix + names.token(session)))])
+        else:
+            rows = iter(self._rows(prefix))
+        for row in rows:
+            if row is None or self._clock() - row.made_at < older:
+                continue
+            _, _, user_token, session_token = row.name.split(":")
+            if session is not None and names.token(session) != session_token:
+                continue
+            if not _held(self._index, Count(scope=Scope(session_token, user_token, token))):
+                gone += self.destroy([row.name])
+        return gone
+
+    def destroy(self, rows: list[str]) -> int:
+        """Destroy keys by the names of their rows."""
+        self.drop(rows)
+        return self._index.run(DropKeys(rows))
+
+    def tenants(self) -> Iterator[Tenant]:
+        """Every tenant that has keys."""
+        for row in self._rows("t:"):
+            yield self._known(row.name) or self._tenant_in(row)
+
+    def _rows(self, prefix: str) -> Iterator[KeyRow]:
+        after = ""
+        while rows := self._index.run(ListKeys(prefix, after, _BATCH)):
+            yield from rows
+            after = rows[-1].name
+
+    # --- under the master key -----------------------------------------------------------------------
+
+    def _wrapped(self, name: str, blob: bytes) -> KeyRow:
+        key = fresh()
+        by, wrapped = self._master.wrap(key)
+        sealed = Box(key).seal(blob, name.encode())
+        told = {"by": by, "key": to_token(wrapped), "box": to_token(sealed)}
+        return KeyRow(name, json.dumps(told).encode(), self._clock())
+
+    def _opened(self, row: KeyRow) -> bytes:
+        try:
+            held = json.loads(row.wrapped)
+            key = self._master.unwrap(held["by"], from_token(held["key"]))
+            return Box(key).open(from_token(held["box"]), row.name.encode())
+        except (Unopened, ValueError, KeyError) as error:
+            if isinstance(error, SettingsError):
+                raise
+            raise SettingsError(
+                "keys=: a wrapped key does not open: the keys file (or table) beside the index was "
+                "changed, or is damaged, or keys= is not what it was sealed with"
+            ) from None
+
+    # --- kept in memory -----------------------------------------------------------------------------
+
+    def drop(self, rows: list[str]) -> None:
+        """Know those keys no longer."""
+        with self._lock:
+            for name in rows:
+                self._kept.pop(name, None)
+
+    def clear(self) -> None:
+        """Know no key of a tenant or a session any longer."""
+        with self._lock:
+            self._kept.clear()
+
+    def _known(self, name: str) -> Any:
+        with self._lock:
+            kept = self._kept.get(name)
+            if kept is None:
+                return None
+            if kept.until < time.monotonic():
+                del self._kept[name]
+                return None
+            self._kept.move_to_end(name)
+            return kept.value
+
+    def _keep(self, name: str, value: T) -> T:
+        with self._lock:
+            self._kept[name] = _Kept(value, time.monotonic() + self._seconds)
+            while len(self._kept) > KEYS_CACHED:
+                self._kept.popitem(last=False)
+        return value
+
+
+def _name(scope: Scope) -> str:
+    return f"s:{scope.tenant}:{scope.user}:{scope.session}"
+
+
+def _sealed_by(tenant: Tenant, name: str, key: bytes) -> bytes:
+    generation = tenant.generation
+    box = Box(tenant.keys[generation])
+    return generation.to_bytes(4, "little") + box.seal(key, name.encode())
+
+
+def _held(index: Runs, op: Count) -> bool:
+    held = index.run(op)
+    return bool(held.results or held.tombstones or held.files)

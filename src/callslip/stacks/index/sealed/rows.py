@@ -1,0 +1,170 @@
+"""Rows of results, tombstones, files and payloads: sealed on their way in, opened on their way out.
+
+What the index computes with stays as it is: sizes, times, versions, digests (which have a key). The
+rest of a shape, the arguments, the status and the preview are sealed with the session's key, and with
+them the payload's *lock*: what only who has the content, or such a row, can know. The payload's own
+row is sealed with that: so sessions of one tenant share a payload, and a session whose key is
+destroyed does not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from callslip.handle import Scope, Shape
+from callslip.stacks.fileops import File, View
+from callslip.stacks.index.rows import shape_from_blob, shape_to_blob
+from callslip.stacks.index.sealed.cipher import (
+    Fixed,
+    Unopened,
+    from_token,
+    mac,
+    packed,
+    to_bytes,
+    to_text,
+    to_token,
+    unpacked,
+)
+from callslip.stacks.index.sealed.ring import SessionKey, Tenant
+from callslip.stacks.ops import Payload, Result, Tombstone
+
+_HEAD = b"head"
+_ROW = b"row"
+_FILE = b"file"
+
+
+# --- payloads -------------------------------------------------------------------------------------
+
+
+def seal_payload(payload: Payload, tenant: Tenant, writer: SessionKey | None) -> Payload:
+    """A payload's row: its form for the tenant, its object's secret and its data for its lock; and
+    for `verify` the lock itself, for the session that wrote it."""
+    if not payload.lock:
+        raise ValueError("a payload that is to be sealed must come with its lock")
+    digest = payload.digest
+    form = tenant.names.seal(to_bytes(payload.form), b"form")
+    under = Fixed(payload.lock, "payload")
+    secret = under.seal(payload.secret, b"secret" + digest) if payload.key is not None else b""
+    owner = b""
+    if writer is not None:
+        owner = packed(to_bytes(writer.name), writer.box.seal(payload.lock, b"lock" + digest))
+    data = None if payload.data is None else under.seal(payload.data, b"data" + digest)
+    told = to_token(packed(form, secret, owner))
+    return replace(payload, form=told, data=data, lock=b"", secret=b"")
+
+
+def open_payload(payload: Payload, tenant: Tenant, lock: bytes) -> Payload:
+    """A payload's row again; its data and its secret as far as the lock opens them. What was
+    changed is as good as cut off: a reader then says that it is damaged."""
+    form, secret, _ = _parts(payload)
+    opened = replace(payload, form=to_text(tenant.names.open(form, b"form")), lock=lock)
+    if not lock:
+        return replace(opened, data=None)
+    under = Fixed(lock, "payload")
+    if payload.data is not None:
+        opened = replace(opened, data=_or_none(under, payload.data, b"data" + payload.digest))
+    if payload.key is not None:
+        opened = replace(opened, secret=_or_none(under, secret, b"secret" + payload.digest))
+    return opened
+
+
+def writer_of(payload: Payload) -> tuple[str, bytes] | None:
+    """Whose key opens the lock of a payload's row, by name, and the sealed lock."""
+    owner = unpacked(_parts(payload)[2])
+    return (to_text(owner[0]), owner[1]) if owner else None
+
+
+def _parts(payload: Payload) -> tuple[bytes, bytes, bytes]:
+    parts = unpacked(from_token(payload.form))
+    if len(parts) != 3:
+        raise Unopened
+    return parts[0], parts[1], parts[2]
+
+
+def _or_none(under: Fixed, sealed: bytes, about: bytes) -> bytes:
+    try:
+        return under.open(sealed, about)
+    except Unopened:
+        return b""
+
+
+# --- results --------------------------------------------------------------------------------------
+
+
+def seal_result(result: Result, scope: Scope, tenant: Tenant, key: SessionKey) -> Result:
+    """A result's row; `scope` is its scope in tokens."""
+    payload = result.payload
+    if not payload.lock:
+        raise ValueError("a payload that is to be sealed must come with its lock")
+    head = packed(to_bytes(result.args), shape_to_blob(result.shape))
+    row = packed(to_bytes(result.preview), to_bytes(result.status), result.call, payload.lock)
+    return replace(
+        result,
+        scope=scope,
+        call=tenant.call(result.call),
+        tool=tenant.names.token(result.tool),
+        args="",
+        status="",
+        shape=_cover(result.shape, key.box.seal(head, _HEAD)),
+        preview=to_token(key.box.seal(row, _ROW + payload.digest)),
+        payload=seal_payload(payload, tenant, key),
+    )
+
+
+def open_result(row: Result, scope: Scope, tenant: Tenant, key: SessionKey) -> Result:
+    """A result's row again, in the scope whose names are given. Raises `Unopened`."""
+    args, shape = _head(row.shape, key)
+    about = _ROW + row.payload.digest
+    preview, status, call, lock = unpacked(key.box.open(from_token(row.preview), about))
+    return replace(
+        row,
+        scope=scope,
+        call=call,
+        tool=tenant.names.text(row.tool),
+        args=args,
+        status=to_text(status),
+        shape=shape,
+        preview=to_text(preview),
+        payload=open_payload(row.payload, tenant, lock),
+    )
+
+
+def open_tombstone(row: Tombstone, tenant: Tenant, key: SessionKey) -> Tombstone:
+    """A tombstone again. Raises `Unopened`."""
+    args, shape = _head(row.shape, key)
+    return replace(row, tool=tenant.names.text(row.tool), args=args, shape=shape)
+
+
+def _cover(shape: Shape, sealed: bytes) -> Shape:
+    # Of a shape the index itself needs the size, for its totals and quotas.
+    return Shape(size=shape.size, mime=to_token(sealed))
+
+
+def _head(shape: Shape, key: SessionKey) -> tuple[str, Shape]:
+    args, inner = unpacked(key.box.open(from_token(shape.mime), _HEAD))
+    return to_text(args), shape_from_blob(inner)
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def seal_view(view: View, key: SessionKey) -> View:
+    """Which state of the files is meant: names of runs and turns as what is equal where they are."""
+    line, step = (
+        to_token(mac(key.views, to_bytes(name))[:16]) if name else ""
+        for name in (view.line, view.step)
+    )
+    return View(view.version, line, step)
+
+
+def seal_file(shape: Shape, lock: bytes, key: SessionKey) -> Shape:
+    """The shape of a file's version, with the lock of its payload."""
+    return _cover(shape, key.box.seal(packed(shape_to_blob(shape), lock), _FILE))
+
+
+def open_file(file: File, tenant: Tenant, key: SessionKey) -> File:
+    """A version of a file again. Raises `Unopened`."""
+    shape, lock = unpacked(key.box.open(from_token(file.shape.mime), _FILE))
+    payload = None if file.payload is None else open_payload(file.payload, tenant, lock)
+    path = key.paths.text(file.path)
+    return replace(file, path=path, shape=shape_from_blob(shape), payload=payload)

@@ -1,0 +1,65 @@
+"""One operation on its way through: what the index inside is asked, and what its answer means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from callslip.handle import Scope
+from callslip.stacks.index.sealed.cipher import Fixed, derived, mac
+from callslip.stacks.index.sealed.ring import Ring, SessionKey, Tenant
+from callslip.stacks.ops import IndexOp
+
+
+def _same(answer: Any) -> Any:
+    return answer
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What to run inside, how to open the answer, and which key must still be there afterwards, for
+    what was sealed with it to be of use."""
+
+    op: IndexOp[Any]
+    open: Callable[[Any], Any] = _same
+    key: SessionKey | None = None
+
+
+class Names:
+    """Tenants, users and sessions, and the tokens that stand for them in the index."""
+
+    def __init__(self, ring: Ring) -> None:
+        self.ring = ring
+        self._store: Fixed | None = None
+
+    @property
+    def store(self) -> Fixed:
+        """What seals what outlives a tenant: who did what, and why, in the audit."""
+        if self._store is None:
+            self._store = Fixed(self.ring.root(), "store")
+        return self._store
+
+    def there(self, tenant: str) -> Tenant:
+        """A tenant for reading: of one that has no keys, one of whom nothing is stored. A look-up in
+        that takes the same way."""
+        token = self.ring.token(tenant)
+        found = self.ring.tenant_of(token)
+        if found is None:
+            root = self.ring.root()
+            found = Tenant(tenant, token, derived(mac(root, token.encode()), "nobody"), {1: root})
+        return found
+
+    def of_token(self, token: str) -> Tenant | None:
+        """The tenant of a row; None if its keys were destroyed."""
+        return self.ring.tenant_of(token)
+
+    def opened(self, scope: Scope, tenant: Tenant) -> Scope:
+        """The names of a scope in tokens. Raises `Unopened`."""
+        names = tenant.names
+        return Scope(names.text(scope.session), names.text(scope.user), tenant.name)
+
+
+def maybe(fixed: Fixed, text: str | None) -> str | None:
+    """A token, or None for None."""
+    return None if text is None else fixed.token(text)

@@ -1,0 +1,195 @@
+"""The index around the index: seals what goes in, opens what comes out, and keeps the keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar, cast
+
+from callslip.errors import LegalHold, StoreUnavailable
+from callslip.limits import KEYS_IDLE_SECONDS
+from callslip.stacks import auditops, fileops, ops, shareops
+from callslip.stacks.checkops import CheckIndex
+from callslip.stacks.index.sealed.master import Master
+from callslip.stacks.index.sealed.recalling import Recalling
+from callslip.stacks.index.sealed.results import Results
+from callslip.stacks.index.sealed.ring import Ring
+from callslip.stacks.index.sealed.step import Names, Step
+from callslip.stacks.index.sealed.trail import Trails
+from callslip.stacks.keyops import Rewrap, Shred
+from callslip.stacks.memoryops import ListFacts, Which
+
+T = TypeVar("T")
+
+_AS_THEY_ARE = (
+    ops.PayloadPlace,
+    ops.Sweep,
+    ops.Garbage,
+    ops.Forget,
+    ops.KnownKeys,
+    CheckIndex,
+)
+"""What holds no more than keys of objects, numbers and times."""
+
+
+class Sealed:
+    """An index of which the one inside, `inner`, stores nothing that can be read without the keys
+    that `master` unwraps. Errors are those of the index, and `SettingsError` for a wrong key."""
+
+    def __init__(self, inner: ops.Runs, master: Master) -> None:
+        self.inner = inner
+        self.ring = Ring(inner, master)
+        names = Names(self.ring)
+        results, trails = Results(names), Trails(names)
+        self._names = names
+        self._trails = trails
+        self._memory = Recalling(names, inner)
+        self._steps: dict[type, Callable[[Any], Step]] = {
+            ops.Insert: results.insert,
+            ops.Replace: results.replace,
+            ops.FindPayload: results.find_payload,
+            ops.Get: results.get,
+            ops.List: results.list,
+            ops.Remove: results.remove,
+            ops.Count: results.count,
+            ops.Sessions: results.sessions,
+            ops.Payloads: results.payloads,
+            ops.Repair: Step,
+            fileops.WriteFile: results.write_file,
+            fileops.ReadFile: results.read_file,
+            fileops.ListFiles: results.list_files,
+            fileops.FindWrite: results.find_write,
+            auditops.Audited: self._audited,
+            auditops.Record: trails.record,
+            auditops.PlaceHold: trails.place_hold,
+            auditops.Release: trails.reach,
+            auditops.HeldBy: trails.reach,
+            auditops.Holds: trails.holds,
+            auditops.RemoveSubject: trails.remove_subject,
+            auditops.SubjectsOf: trails.subjects_of,
+            auditops.Holders: trails.holders,
+            shareops.Share: trails.share,
+            shareops.Revoke: trails.revoke,
+            shareops.Shares: trails.shares,
+            **self._memory.steps,
+            **dict.fromkeys(_AS_THEY_ARE, Step),
+        }
+        self._whole: dict[type, Callable[[Any], Any]] = {
+            ops.Secret: lambda op: self.ring.tenant(op.tenant).digests,
+            Shred: self._shred,
+            Rewrap: lambda op: self.ring.rewrap(op.sessions),
+            **self._memory.whole,
+        }
+
+    def run(self, op: ops.Op[T], /) -> T:
+        """Run one operation. One that is not known here is refused: it might store in the clear."""
+        self.ring.root()
+        whole = self._whole.get(type(op))
+        if whole is not None:
+            return cast("T", whole(op))
+        if isinstance(op, auditops.Audited) and type(op.op) in self._whole:
+            return cast("T", self._told(op))
+        if isinstance(op, auditops.Trail):
+            return cast("T", self._trail(op))
+        step = self._step(op)
+        try:
+            answer = step.open(self.inner.run(step.op))
+        except LegalHold:
+            raise self._held(op) from None
+        self._after(op, step, answer)
+        return cast("T", answer)
+
+    def close(self) -> None:
+        """Close the index inside, and forget the keys of tenants and sessions."""
+        self.ring.clear()
+        if hasattr(self.inner, "close"):
+            self.inner.close()
+
+    def _step(self, op: Any) -> Step:
+        step = self._steps.get(type(op))
+        if step is None:
+            raise TypeError(f"an index with keys does not run {type(op).__name__}")
+        return step(op)
+
+    # --- the audit ----------------------------------------------------------------------------------
+
+    def _audited(self, op: auditops.Audited[Any]) -> Step:
+        return self._trails.audited(op, self._step(op.op))
+
+    def _told(self, op: auditops.Audited[Any]) -> Any:
+        """An operation that takes several steps, and then its entries."""
+        answer = self.run(op.op)
+        entries = op.entries(answer)
+        if entries:
+            self.run(auditops.Record(entries))
+        return answer
+
+    def _trail(self, op: auditops.Trail) -> Any:
+        step = self._trails.trail(op)
+        if step is not None:
+            return step.open(self.inner.run(step.op))
+        # Users of every tenant: tokens differ by tenant, so the opened entries tell.
+        found: list[auditops.Entry] = []
+        whole = replace(op, user=None, session=None)
+        while len(found) < op.limit:
+            entries = self._trail(whole)
+            found += [
+                entry
+                for entry in entries
+                if op.user in (None, entry.user) and op.session in (None, entry.session)
+            ]
+            if len(entries) < whole.limit:
+                break
+            whole = replace(whole, after=entries[-1].n)
+        return found[: op.limit]
+
+    def _held(self, op: Any) -> LegalHold:
+        """What holds it, in its names."""
+        op = op.op if isinstance(op, auditops.Audited) else op
+        tenant = getattr(op, "tenant", None)
+        if isinstance(tenant, str):
+            reach = auditops.HeldBy(tenant, getattr(op, "user", None), getattr(op, "session", None))
+            for hold in self.run(reach):
+                return LegalHold(f"kept by {hold}")
+        return LegalHold("kept by a legal hold; store.holds() tells which")
+
+    # --- keys that go -------------------------------------------------------------------------------
+
+    def _after(self, op: Any, step: Step, answer: Any) -> None:
+        if step.key is not None and not self.ring.stands(step.key):
+            self._undo(op, answer)
+        inner = op.op if isinstance(op, auditops.Audited) else op
+        if isinstance(inner, ops.Remove) and inner.id is None and not inner.tombstones:
+            self._shred(Shred(inner.tenant, inner.user, inner.session))
+        elif isinstance(inner, ops.Repair) and inner.mend:
+            for tenant in list(self.ring.tenants()):
+                self.ring.shred(tenant.name, None, None, KEYS_IDLE_SECONDS)
+
+    def _undo(self, op: Any, answer: Any) -> None:
+        """What was just sealed cannot be opened again: its key was destroyed meanwhile."""
+        if isinstance(answer, ops.Inserted):
+            result = answer.result
+            scope = self.ring.scope(result.scope, self._names.there(result.scope.tenant))
+            gone = ops.Remove(
+                "deleted", 0.0, scope.tenant, scope.user, scope.session, result.id, False
+            )
+            self.inner.run(gone)
+        raise StoreUnavailable(
+            "the session was deleted, and its keys destroyed, while it was written", reason="failed"
+        )
+
+    def _shred(self, op: Shred) -> int:
+        gone = self.ring.shred(op.tenant, op.user, op.session)
+        if op.user is None and op.session is None and not self._holds_any(op.tenant):
+            gone += self.ring.destroy([f"t:{self.ring.token(op.tenant)}"])
+        return gone
+
+    def _holds_any(self, tenant: str) -> bool:
+        token = self.ring.token(tenant)
+        held = self.inner.run(ops.Count(token))
+        if held.results or held.tombstones or held.files:
+            return True
+        if self.inner.run(auditops.HeldBy(token)):
+            return True
+        facts = ListFacts(Which((token,), deep=True), 0, 0, 0.0)
+        return self.inner.run(facts)[1] > 0
