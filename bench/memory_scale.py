@@ -1,6 +1,7 @@
 """How long a recall takes in a namespace of 10,000 facts and in one of 1,000,000.
 
     .venv/bin/python -m bench.memory_scale --facts 10000 1000000 --folder DIR
+    .venv/bin/python -m bench.memory_scale --facts 10000 100000 --url postgresql://…
 
 The facts are sentences of 8 to 16 words out of 60,000, some far more common than others (as words
 are), each with an identifier; one in ten repeats words of an earlier one. A query is three to five
@@ -8,6 +9,9 @@ words of one fact; a third name its identifier, and one in ten words is misspelt
 in transactions of 2,000 facts (`Remember` itself is one each); the figure for one `remember` is
 taken apart, at the end. The first pass is of other queries than the one that is measured: it brings the
 pages of the index from the disk. A database that is there from an earlier run is used again.
+With `--url` the facts are in that PostgreSQL database, in a schema of their own for each number. The
+facts are then analysed and vacuumed, as autovacuum does after a while. What `--url` measures are round
+trips, too: `bench.memory_scale` tells how many statements one recall and one remember sent.
 """
 
 from __future__ import annotations
@@ -64,12 +68,7 @@ def build(path: Path, count: int) -> float:
     with index._pool.borrow() as db:
         db.execute("PRAGMA cache_size = -400000")
         for n, text in enumerate(facts(count)):
-            kind = KINDS[n % len(KINDS)]
-            told = Told(
-                text, tuple(words_of(text)), sameness(text), kind=kind, metadata={"n": n % 9}
-            )
-            name = sameness(text).hex()
-            batch.append(Remember(NAMESPACE, told, [f"mem_{name[:k]}" for k in (8, 16)], NOW + n))
+            batch.append(op_of(n, text))
             if len(batch) == 2_000:
                 write(db, batch)
         write(db, batch)
@@ -83,6 +82,89 @@ def write(db, batch: list[Remember]) -> None:  # type: ignore[no-untyped-def]
         memories.remember(db, op)
     db.execute("COMMIT")
     batch.clear()
+
+
+def build_postgres(url: str, count: int) -> float | None:
+    """Seconds that it took to fill the schema of a URL; None if it was there."""
+    from callslip.stacks.index.postgres import PostgresIndex
+    from callslip.stacks.index.postgres import memories as postgres_memories
+    from callslip.stacks.memoryops import ListFacts, Which
+
+    index = PostgresIndex(url)
+    if index.run(ListFacts(Which(NAMESPACE), 0, 0, NOW))[1]:
+        index.close()
+        return None
+    started = time.perf_counter()
+
+    def write(batch: list[Remember]) -> None:
+        def work(db) -> None:  # type: ignore[no-untyped-def]
+            for op in batch:
+                postgres_memories.remember(db, op)
+
+        tenant = NAMESPACE[0].encode()
+        index.server.transact(work, tenant=tenant, again=False, seconds=600)
+
+    ops = (op_of(n, text) for n, text in enumerate(facts(count)))
+    while batch := list(itertools.islice(ops, 100)):
+        write(batch)
+    took = time.perf_counter() - started
+    with index.server.pool.borrow(time.monotonic() + 3600) as connection:
+        for table in ("memories", "memory_found", "memory_terms", "memory_forms", "memory_spaces"):
+            connection.execute(f"VACUUM ANALYZE {index.server.address.schema}.{table}")
+    index.close()
+    return took
+
+
+def op_of(n: int, text: str) -> Remember:
+    told = Told(
+        text,
+        tuple(words_of(text)),
+        sameness(text),
+        kind=KINDS[n % len(KINDS)],
+        metadata={"n": n % 9},
+    )
+    name = sameness(text).hex()
+    return Remember(NAMESPACE, told, [f"mem_{name[:k]}" for k in (8, 16)], NOW + n)
+
+
+def statements(url: str, count: int) -> tuple[float, float]:
+    """How many statements one recall and one remember send: each is one round trip."""
+    from callslip.stacks.index.postgres.transaction import Db
+
+    sent: list[str] = []
+    send, commit = Db._send, Db.commit
+
+    def counted(self, sql, values, *, last):  # type: ignore[no-untyped-def]
+        sent.append(sql)
+        return send(self, sql, values, last=last)
+
+    def committed(self) -> None:  # type: ignore[no-untyped-def]
+        if self.open and not self.done:
+            sent.append("COMMIT")
+        commit(self)
+
+    memory = Memory(store_of(url), NAMESPACE)
+    asked = queries(count, 40)
+    memory.recall("warm")
+    Db._send, Db.commit = counted, committed  # type: ignore[method-assign]
+    try:
+        for query, _ in asked:
+            memory.recall(query, k=5)
+        recalls = len(sent) / len(asked)
+        sent.clear()
+        made = [memory.remember(f"one fact more about {query}").fact.id for query, _ in asked]
+        remembers = len(sent) / len(asked)
+    finally:
+        Db._send, Db.commit = send, commit  # type: ignore[method-assign]
+    for id in made:
+        memory.forget(id)
+    return recalls, remembers
+
+
+def store_of(place: Path | str) -> ResultStore:
+    if isinstance(place, Path):
+        return ResultStore(place.parent, clock=lambda: NOW + 2e6)
+    return ResultStore(place, payloads="memory://", clock=lambda: NOW + 2e6, spool="")
 
 
 def queries(count: int, wanted: int) -> list[tuple[str, str]]:
@@ -103,8 +185,8 @@ def queries(count: int, wanted: int) -> list[tuple[str, str]]:
     return asked
 
 
-def measure(path: Path, count: int, wanted: int) -> dict[str, float]:
-    memory = Memory(ResultStore(path.parent, clock=lambda: NOW + 2e6), NAMESPACE)
+def measure(place: Path | str, count: int, wanted: int) -> dict[str, float]:
+    memory = Memory(store_of(place), NAMESPACE)
     asked = queries(count, 2 * wanted)
     random.Random(SEED + 3).shuffle(asked)
     cold, _, _ = times(memory, asked[:wanted])
@@ -155,6 +237,7 @@ def main() -> int:
     parser.add_argument("--facts", type=int, nargs="+", default=[10_000, 1_000_000])
     parser.add_argument("--queries", type=int, default=300)
     parser.add_argument("--folder", type=Path)
+    parser.add_argument("--url", help="a PostgreSQL database, instead of a folder")
     given = parser.parse_args()
     folder = given.folder or Path(tempfile.mkdtemp(prefix="callslip-memory-"))
     print(
@@ -163,15 +246,24 @@ def main() -> int:
     )
     print("|---|---|---|---|---|---|---|---|---|")
     for count in given.facts:
-        path = folder / str(count) / "index.db"
-        if not path.exists():
-            took = build(path, count)
+        place: Path | str = folder / str(count) / "index.db"
+        if given.url:
+            joint = "&" if "?" in given.url else "?"
+            place = f"{given.url}{joint}schema=facts_{count}"
+            took = build_postgres(place, count)
+        else:
+            took = None if place.exists() else build(place, count)
+        if took is not None:
             print(f"built {count:,} in {took:.0f} s", file=sys.stderr)
-        got = measure(path, count, given.queries)
+        got = measure(place, count, given.queries)
         figures = [f"{got[name]:.1f}" for name in list(got)[:-1]]
-        size = os.path.getsize(path) / 1e6
         print(f"| {count:,} | {' | '.join(figures)} |", flush=True)
-        print(f"found {got['found']:.0%}; {size:,.0f} MB", file=sys.stderr)
+        print(f"found {got['found']:.0%}", file=sys.stderr)
+        if isinstance(place, Path):
+            print(f"{os.path.getsize(place) / 1e6:,.0f} MB", file=sys.stderr)
+        else:
+            recall, remember = statements(place, count)
+            print(f"{recall:.1f} statements a recall, {remember:.1f} a remember", file=sys.stderr)
     return 0
 
 

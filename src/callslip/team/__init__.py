@@ -13,8 +13,18 @@ a result leaves the window is the LangChain adapter's, how it is stored the core
 from __future__ import annotations
 
 from callslip.team.agent import Agent
-from callslip.team.db import Db, InMemoryDb, SqliteDb
+from callslip.team.db import Db, InMemoryDb, PostgresDb, SqliteDb
 from callslip.team.output import Pause, RunEvent, RunOutput
 from callslip.team.team import Team
 
-__all__ = ["Agent", "Db", "InMemoryDb", "Pause", "RunEvent", "RunOutput", "SqliteDb", "Team"]
+__all__ = [
+    "Agent",
+    "Db",
+    "InMemoryDb",
+    "Pause",
+    "PostgresDb",
+    "RunEvent",
+    "RunOutput",
+    "SqliteDb",
+    "Team",
+]

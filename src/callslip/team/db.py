@@ -1,26 +1,25 @@
 """Where teams and agents keep their runs, checkpoints and results.
 
 A database is a LangGraph checkpoint saver, a table of runs, and a place for results, or none: then
-nothing is offloaded. A PostgreSQL one is these three again.
+nothing is offloaded.
 """
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import weakref
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 
 from callslip.limits import BUSY_SECONDS
 from callslip.stacks.index.runs import SqliteRuns, StoredRun
 from callslip.store import ResultStore
+from callslip.team.savers import postgres_saver, sqlite_saver_class
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -81,7 +80,34 @@ class InMemoryDb(Db):
         super().__init__(InMemorySaver(), _MemoryRuns())
 
 
-class SqliteDb(Db):
+class _Kept(Db):
+    """A database at a URL of an index: results have a place there, too."""
+
+    def __init__(self, url: str, runs: Runs) -> None:
+        self._url = url
+        self._lock = threading.RLock()
+        self._opened: BaseCheckpointSaver[Any] | None = None
+        self._stores: weakref.WeakKeyDictionary[ResultStore, dict[str | None, ResultStore]] = (
+            weakref.WeakKeyDictionary()
+        )
+        self.runs = runs
+
+    def bind(self, store: ResultStore, payloads: str | None = None) -> ResultStore | None:
+        """A copy of the store with its index in this database. The store given is not modified."""
+        with self._lock:
+            copies = self._stores.setdefault(store, {})
+            if payloads not in copies:
+                copies[payloads] = store.bind(self._url, payloads)
+            return copies[payloads]
+
+    @property
+    def bound(self) -> list[ResultStore]:
+        """The stores that were bound here and are in use."""
+        with self._lock:
+            return [copy for copies in self._stores.values() for copy in copies.values()]
+
+
+class SqliteDb(_Kept):
     """One SQLite file for runs, checkpoints and results; large payloads beside it, in a folder.
 
     The file is made at the first use, with rights for this user alone. It must be callslip's own.
@@ -90,14 +116,9 @@ class SqliteDb(Db):
     def __init__(self, db_file: str | PathLike[str]) -> None:
         # Resolved here: a folder changed later must not part what is in it.
         self.path = Path(db_file).expanduser().absolute()
-        self._lock = threading.RLock()
         self._open = ExitStack()
-        self._opened: BaseCheckpointSaver[Any] | None = None
-        self._stores: weakref.WeakKeyDictionary[ResultStore, dict[str | None, ResultStore]] = (
-            weakref.WeakKeyDictionary()
-        )
         self._table = SqliteRuns(self.path)
-        self.runs = self._table
+        super().__init__(f"sqlite:///{self.path}", self._table)
 
     def __repr__(self) -> str:
         return f"SqliteDb({str(self.path)!r})"
@@ -107,7 +128,7 @@ class SqliteDb(Db):
         """LangGraph's own saver; its blocking calls leave the event loop."""
         with self._lock:
             if self._opened is None:
-                saver_class = _saver_class()
+                saver_class = sqlite_saver_class()
                 self.runs.list("", "", last=0)  # makes the file, with its rights
                 saver = self._open.enter_context(saver_class.from_conn_string(str(self.path)))
                 saver.conn.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
@@ -116,20 +137,6 @@ class SqliteDb(Db):
                 saver.conn.execute("PRAGMA synchronous = NORMAL")
                 self._opened = saver
             return self._opened
-
-    def bind(self, store: ResultStore, payloads: str | None = None) -> ResultStore | None:
-        """A copy of the store with its index in this file. The store given is not modified."""
-        with self._lock:
-            copies = self._stores.setdefault(store, {})
-            if payloads not in copies:
-                copies[payloads] = store.bind(f"sqlite:///{self.path}", payloads)
-            return copies[payloads]
-
-    @property
-    def bound(self) -> list[ResultStore]:
-        """The stores that were bound here and are in use."""
-        with self._lock:
-            return [copy for copies in self._stores.values() for copy in copies.values()]
 
     def close(self) -> None:
         """Close files and connections. Nothing is lost; a later call opens them again."""
@@ -141,35 +148,46 @@ class SqliteDb(Db):
             store.close()
 
 
-def _saver_class() -> Any:
-    try:
-        from langgraph.checkpoint.sqlite import SqliteSaver
-    except ImportError as error:
-        raise ImportError("callslip.team.SqliteDb needs: pip install 'callslip[team]'") from error
+class PostgresDb(_Kept):
+    """One PostgreSQL database for runs, checkpoints and results, for workers on many machines.
 
-    class Saver(SqliteSaver):
-        """LangGraph's saver for both kinds of run: it has one for sync, and another that is bound
-        to the event loop it was opened on. This is the first, with its calls in a thread."""
+    db_url    as `ResultStore`'s: ``postgresql://…``, with its ``?schema=``; LangGraph's tables stand
+              in that schema, beside ours. Made at the first use
+    payloads  where large payloads are, as `ResultStore(payloads=…)`: a folder or an object store that
+              all workers reach. A store that brings a place of its own is bound with that
 
-        async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-            return await asyncio.to_thread(self.get_tuple, config)
+    Raises `SettingsError` for a wrong URL and where psycopg is missing, `ImportError` at the first
+    use where LangGraph's saver is.
+    """
 
-        async def alist(
-            self, config: RunnableConfig | None, **given: Any
-        ) -> AsyncIterator[CheckpointTuple]:
-            for found in await asyncio.to_thread(lambda: list(self.list(config, **given))):
-                yield found
+    def __init__(self, db_url: str, payloads: str | PathLike[str] | None = None) -> None:
+        from callslip.stacks.index.postgres.runs import PostgresRuns
+        from callslip.stacks.index.postgres.server import Server
 
-        async def aput(self, *given: Any, **named: Any) -> RunnableConfig:
-            return await asyncio.to_thread(self.put, *given, **named)
+        self._server = Server(db_url)
+        self._payloads = None if payloads is None else str(payloads)
+        super().__init__(db_url, PostgresRuns(self._server))
 
-        async def aput_writes(self, *given: Any, **named: Any) -> None:
-            await asyncio.to_thread(self.put_writes, *given, **named)
+    def __repr__(self) -> str:
+        return f"PostgresDb({self._server.address.shown!r})"
 
-        async def adelete_thread(self, thread_id: str) -> None:
-            await asyncio.to_thread(self.delete_thread, thread_id)
+    @property
+    def saver(self) -> BaseCheckpointSaver[Any]:
+        """LangGraph's own saver, on connections that the runs use, too."""
+        with self._lock:
+            if self._opened is None:
+                self._opened = postgres_saver(self._server)
+            return self._opened
 
-    return Saver
+    def bind(self, store: ResultStore, payloads: str | None = None) -> ResultStore | None:
+        """A copy of the store with its index in this database. The store given is not modified."""
+        return super().bind(store, payloads or store.settings.payloads or self._payloads)
+
+    def close(self) -> None:
+        """Close the connections. Nothing is lost; a later call opens them again."""
+        self._server.close()
+        for store in self.bound:
+            store.close()
 
 
 class _MemoryRuns:

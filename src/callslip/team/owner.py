@@ -54,7 +54,9 @@ class Owner(Sessions, Printing):
         recursion_limit: int = 200,
     ) -> None:
         if db is not None and not isinstance(db, Db):
-            raise TypeError(f"db={db!r}: give SqliteDb(path), InMemoryDb() or a Db of your own")
+            raise TypeError(
+                f"db={db!r}: give SqliteDb(path), PostgresDb(url), InMemoryDb() or a Db of your own"
+            )
         self.name = name
         self.role = role
         self.id = id or slug(name or "")

@@ -38,6 +38,7 @@ class Writing:
         self.db = db
         self.space = space
         self.changes = Changes(space.namespace, space.n)
+        self.tenant = to_blob(space.namespace[0]) if space.namespace else b""
 
     # --- found ---
 
@@ -60,26 +61,35 @@ class Writing:
     # --- written ---
 
     def new(self, told: Told, ids: Sequence[str], now: float) -> Fact:
-        taken = self.db.execute(
-            "SELECT id FROM memories WHERE space = %s AND id = ANY(%s::bytea[])",
-            (self.space.n, [to_blob(id) for id in ids]),
-        )
-        held = {id for (id,) in taken}
-        free = next((id for id in ids if to_blob(id) not in held), None)
-        if free is None:
-            raise StoreUnavailable("every id offered for a fact is taken", reason="failed")
-        names = "tenant, space, id, count, created_at, updated_at, version"
+        """A new fact, with its words and counts: one statement, so one round trip."""
         columns = _columns(told)
-        tenant = to_blob(self.space.namespace[0]) if self.space.namespace else b""
-        values = (tenant, self.space.n, to_blob(free), 1, now, now, 1, *columns.values())
-        (row,) = self.db.execute(
-            f"INSERT INTO memories ({names}, {', '.join(columns)})"
-            f" VALUES ({', '.join(['%s'] * len(values))}) RETURNING {_RETURNING}",
-            values,
-        )
+        names = "tenant, space, count, created_at, updated_at, version"
+        values = (self.tenant, self.space.n, 1, now, now, 1, *columns.values())
+        found, given = self.changes.adding(_found_by(told))
+        row = self.db.execute(
+            "WITH chosen AS (SELECT g.id FROM unnest(%s::bytea[]) WITH ORDINALITY AS g (id, at)"
+            " WHERE NOT EXISTS (SELECT FROM memories m WHERE m.space = %s AND m.id = g.id)"
+            " ORDER BY g.at LIMIT 1),"
+            f" fact AS (INSERT INTO memories (id, {names}, {', '.join(columns)})"
+            f" SELECT id, {', '.join(['%s'] * len(values))} FROM chosen RETURNING *),"
+            " counted AS (UPDATE memory_spaces s SET facts = s.facts + 1,"
+            " bytes = s.bytes + fact.size, words = s.words + %s FROM fact WHERE s.n = fact.space),"
+            f" {found} SELECT {COLUMNS}, (SELECT array_agg(word) FROM terms WHERE facts = 1)"
+            " FROM fact m",
+            (
+                [to_blob(id) for id in ids],
+                self.space.n,
+                *values,
+                len(told.words),
+                *given,
+            ),
+        ).fetchone()
+        if row is None:
+            raise StoreUnavailable("every id offered for a fact is taken", reason="failed")
+        self.changes.added(row[-1] or ())
         made = row_of(self.space.namespace, row)
-        self.changes.add(self.db, made.n, _found_by(told))
-        memory_spaces.count(self.db, self.space, 1, made.size, len(told.words))
+        self.space.facts += 1
+        self.space.bytes += made.size
         return made.fact
 
     def write(self, found: Row, told: Told, now: float, times: int, *, words: bool) -> Fact:
@@ -105,7 +115,6 @@ class Writing:
     def changed(self, found: Row, told: Told, why: str, now: float, times: int) -> Fact:
         """Another text: what it said goes into the history, and its vectors go."""
         fact = found.fact
-        tenant = to_blob(self.space.namespace[0]) if self.space.namespace else b""
         self.db.execute(
             "WITH past AS (INSERT INTO memory_past (tenant, fact, version, text, kind, source,"
             " metadata, since, until, why) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)),"
@@ -113,7 +122,7 @@ class Writing:
             " likeness AS (DELETE FROM memory_vectors WHERE fact = %s)"
             " UPDATE memories SET version = version + 1 WHERE n = %s",
             (
-                tenant,
+                self.tenant,
                 found.n,
                 fact.version,
                 to_blob(fact.text),

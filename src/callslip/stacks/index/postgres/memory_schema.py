@@ -8,6 +8,7 @@ namespace, and one under its tenant. A `token` is a number made of both (`memory
 
 from __future__ import annotations
 
+from callslip.stacks.index.postgres.runs_schema import RUNS
 from callslip.stacks.index.postgres.wall import wall
 
 _OWN = "owner = (SELECT hashtextextended(current_setting('callslip.tenant', true), 1874))"
@@ -121,4 +122,5 @@ MEMORY: tuple[str, ...] = (
     *_wall("memory_terms"),
     *_wall("memory_forms"),
     *_wall("memory_found"),
+    *RUNS,
 )

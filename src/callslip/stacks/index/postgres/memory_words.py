@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
+from typing import Any
 
 from callslip.stacks.index.memory_rows import path_of
 from callslip.stacks.index.postgres.transaction import Db
@@ -57,20 +58,32 @@ class Changes:
 
     def add(self, db: Db, fact: int, words: Iterable[str]) -> None:
         """Make a fact found by these words."""
-        each = sorted(set(words))
-        if not each:
-            return
+        found, given = self.adding(words)
         answer = db.execute(
-            "WITH found AS (INSERT INTO memory_found (token, fact, owner)"
-            f" SELECT t, %s, {self.owner} FROM unnest(%s::bigint[]) t)"
-            " INSERT INTO memory_terms AS m (owner, space, word, facts)"
-            f" SELECT {self.owner}, %s, w, 1 FROM unnest(%s::bytea[]) w"
-            " ON CONFLICT (space, word) DO UPDATE SET facts = m.facts + 1 RETURNING word, facts",
-            (fact, self._tokens(each), self.space, [to_blob(word) for word in each]),
+            f"WITH fact AS (SELECT %s::bigint AS n), {found}"
+            " SELECT word FROM terms WHERE facts = 1",
+            (fact, *given),
         )
-        fresh = {to_text(word) for word, facts in answer if facts == 1}
-        self._fresh |= fresh - self._gone
-        self._gone -= fresh
+        self.added([word for (word,) in answer])
+
+    def adding(self, words: Iterable[str]) -> tuple[str, tuple[Any, ...]]:
+        """The same as parts of a statement, with their values: what comes of the row `n` of `fact`.
+        `terms` is how many facts have each word then; those with one are for `added`."""
+        each = sorted(set(words))
+        sql = (
+            "found AS (INSERT INTO memory_found (token, fact, owner)"
+            f" SELECT t, fact.n, {self.owner} FROM fact, unnest(%s::bigint[]) t),"
+            " terms AS (INSERT INTO memory_terms AS m (owner, space, word, facts)"
+            f" SELECT {self.owner}, %s, w, 1 FROM fact, unnest(%s::bytea[]) w"
+            " ON CONFLICT (space, word) DO UPDATE SET facts = m.facts + 1 RETURNING word, facts)"
+        )
+        return sql, (self._tokens(each), self.space, [to_blob(word) for word in each])
+
+    def added(self, fresh: Iterable[bytes]) -> None:
+        """Note the words that the namespace did not have."""
+        texts = {to_text(word) for word in fresh}
+        self._fresh |= texts - self._gone
+        self._gone -= texts
 
     def drop(self, db: Db, facts: Sequence[tuple[int, Iterable[str]]]) -> None:
         """Make facts found by nothing any more; each with the words that it was found by."""
@@ -122,26 +135,24 @@ class Changes:
         if not fresh and not gone:
             return
         shared = "" if gone else "_shared"
-        db.execute(
-            f"SELECT pg_advisory_xact_lock{shared}({_SPELLINGS},"
-            f" hashtext(current_schema() || ' ' || {self.owner}))"
-        )
+        name = f"hashtext(current_schema() || ' ' || {self.owner})"
+        parts = [f"SELECT pg_advisory_xact_lock{shared}({_SPELLINGS}, {name})"]
         if gone:
-            db.execute(
+            parts.append(
                 "DELETE FROM memory_forms f USING unnest(%s::bytea[], %s::bytea[]) AS g (form, word)"
                 f" WHERE f.owner = {self.owner} AND f.form = g.form AND f.word = g.word"
                 " AND NOT EXISTS (SELECT FROM memory_terms m"
-                f" WHERE m.owner = {self.owner} AND m.word = g.word)",
-                gone,
+                f" WHERE m.owner = {self.owner} AND m.word = g.word)"
             )
         if fresh:
-            db.execute(
+            parts.append(
                 "INSERT INTO memory_forms (owner, form, word)"
                 f" SELECT {self.owner}, g.form, g.word"
                 " FROM unnest(%s::bytea[], %s::bytea[]) AS g (form, word)"
-                " ORDER BY g.form, g.word ON CONFLICT DO NOTHING",
-                fresh,
+                " ORDER BY g.form, g.word ON CONFLICT DO NOTHING"
             )
+        # One round trip; each statement sees what was committed before it began.
+        db.execute("; ".join(parts), (*(gone or ()), *(fresh or ())))
 
     def _tokens(self, words: Iterable[str]) -> list[int]:
         return [token(within, word) for word in words for within in self.within]
