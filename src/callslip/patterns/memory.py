@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from callslip import limits
 from callslip.errors import SettingsError
+from callslip.governing import subjects_of
 from callslip.patterns import remembering
 from callslip.patterns.credentials import refuse_credentials
 from callslip.patterns.embedding import Embedding
@@ -131,17 +132,20 @@ class Memory:
         source: str | None = None,
         expires: Expires = None,
         metadata: Mapping[str, Any] | None = None,
+        subject: str | Sequence[str] | None = None,
     ) -> Remembered:
         """Remember a fact: a sentence or a few, at most `limits.FACT_CHARS` characters.
 
         With a `key` (what it is about) there is one fact for each: one that says something else
         supersedes it, and the old one stays in its `history`. What says the same again, but for
         case, blanks, punctuation and articles, is merged: its count and date are raised.
-        `expires`: seconds, a `timedelta`, or a `datetime`. `metadata`: what JSON can hold.
+        `expires`: seconds, a `timedelta`, or a `datetime`. `metadata`: what JSON can hold. `subject`:
+        whom it is about, for `store.delete(subject=…)`.
 
         Raises `FactRefused` for what `screen` refuses.
         """
-        said = Said(text, key, kind or "", source or "", metadata, expires)
+        about = subjects_of(subject)
+        said = Said(text, key, kind or "", source or "", metadata, expires, about)
         return self.store.run_flow(remembering.remember(self._shelf, said))
 
     async def aremember(
@@ -152,9 +156,11 @@ class Memory:
         source: str | None = None,
         expires: Expires = None,
         metadata: Mapping[str, Any] | None = None,
+        subject: str | Sequence[str] | None = None,
     ) -> Remembered:
         """`remember`, off the event loop."""
-        said = Said(text, key, kind or "", source or "", metadata, expires)
+        about = subjects_of(subject)
+        said = Said(text, key, kind or "", source or "", metadata, expires, about)
         return await self.store.arun_flow(remembering.remember(self._shelf, said))
 
     def update(

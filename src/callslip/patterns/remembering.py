@@ -74,6 +74,7 @@ class Said:
     source: str = ""
     metadata: Mapping[str, Any] | None = None
     expires: Expires = None
+    subjects: tuple[str, ...] = ()
 
 
 # --- in -------------------------------------------------------------------------------------------
@@ -91,6 +92,7 @@ def remember(shelf: Shelf, said: Said) -> Flow[Remembered]:
             shelf.now(),
             most_facts=shelf.most_facts,
             most_bytes=shelf.most_bytes,
+            subjects=said.subjects,
         )
     )
     yield from kept_near(shelf, did)

@@ -21,6 +21,13 @@ _COVERS = (
     " AND coalesce(h.user, s.user) = s.user AND coalesce(h.session, s.name) = s.name)"
 )
 
+KEEPS_FACTS = (
+    "EXISTS (SELECT 1 FROM holds h WHERE h.session IS NULL"
+    " AND h.tenant = CAST(json_extract(CAST(s.parts AS TEXT), '$[0]') AS BLOB) AND coalesce("
+    "h.user = CAST(json_extract(CAST(s.parts AS TEXT), '$[1]') AS BLOB), h.user IS NULL))"
+)
+"""Whether a hold keeps the facts of a space `s`."""
+
 
 def _blob(text: str | None) -> bytes | None:
     return None if text is None else to_blob(text)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from callslip.errors import StoreUnavailable
 from callslip.limits import FACT_VERSIONS
-from callslip.stacks.index import memory_words
+from callslip.stacks.index import holding, memory_words, subjects
 from callslip.stacks.index.memory_rows import (
     Row,
     Space,
@@ -44,12 +44,13 @@ from callslip.stacks.words import filter_words
 def remember(db: sqlite3.Connection, op: Remember) -> Remembered:
     """Do `memoryops.Remember`."""
     space = make_space(db, op.namespace)
+    held = holding.of_memory(db, op.namespace) is not None
     told = op.told
     found = None
     if told.key is not None:
-        found = _living(db, op, space, "key", to_blob(told.key))
+        found = _living(db, op, space, "key", to_blob(told.key), held)
     if found is None and op.merge:
-        found = _living(db, op, space, "same", told.same)
+        found = _living(db, op, space, "same", told.same, held)
         if found is not None and told.key is not None and found.fact.key is not None:
             found = None  # what stands under another key is about something else
     if found is None:
@@ -64,16 +65,18 @@ def remember(db: sqlite3.Connection, op: Remember) -> Remembered:
             "superseded",
             found.fact,
         )
-    evicted = _enforce(db, op, space, fact.id)
+    evicted = _enforce(db, op, space, fact.id, held)
+    subjects.add_to_fact(db, space.n, fact.id, (*op.namespace, "")[0], op.subjects)
     return Remembered(outcome, fact, before, evicted)  # type: ignore[arg-type]
 
 
 def _living(
-    db: sqlite3.Connection, op: Remember, space: Space, column: str, value: bytes
+    db: sqlite3.Connection, op: Remember, space: Space, column: str, value: bytes, held: bool
 ) -> Row | None:
-    """A fact that has not run out; those that have go at once, so that they are not in the way."""
+    """A fact that has not run out; those that have go at once, so that they are not in the way.
+    Under a legal hold none goes: what has run out is told anew."""
     while (found := one(db, op.namespace, space.n, column, value)) is not None:
-        if not found.gone(op.now):
+        if held or not found.gone(op.now):
             return found
         delete(db, space, found.n, found.size)
     return None
@@ -192,7 +195,7 @@ def _found_by(db: sqlite3.Connection, n: int, told: Told, space: Space) -> None:
     memory_words.add(db, n, space.n, space.above, told.words, filters)
 
 
-def _enforce(db: sqlite3.Connection, op: Remember, space: Space, kept: str) -> int:
+def _enforce(db: sqlite3.Connection, op: Remember, space: Space, kept: str, held_by: bool) -> int:
     most_facts = 2**62 if op.most_facts is None else op.most_facts
     most_bytes = 2**62 if op.most_bytes is None else op.most_bytes
     gone = 0
@@ -202,6 +205,10 @@ def _enforce(db: sqlite3.Connection, op: Remember, space: Space, kept: str) -> i
         ).fetchone()
         if facts <= most_facts and held <= most_bytes:
             return gone
+        if held_by:
+            raise StoreUnavailable(
+                "what fills the quota is under a legal hold", reason="over quota"
+            )
         oldest = db.execute(
             "SELECT n, size FROM memories WHERE space = ? AND id <> ?"
             " ORDER BY coalesce(expires_at > ?, 1), updated_at, n LIMIT 1",
@@ -234,6 +241,7 @@ def revise(db: sqlite3.Connection, op: Revise) -> Remembered | None:
 
 def forget(db: sqlite3.Connection, op: ForgetFacts) -> int:
     """Do `memoryops.ForgetFacts`."""
+    holding.refuse_memory(db, op.namespace)
     if op.id is None and op.key is None:
         return drop_below(db, op.namespace)
     space = find_space(db, op.namespace)
@@ -271,7 +279,7 @@ def sweep(db: sqlite3.Connection, op: SweepFacts) -> int:
     """Do `memoryops.SweepFacts`."""
     rows = db.execute(
         "SELECT m.n, m.size, s.parts FROM memories m JOIN memory_spaces s ON s.n = m.space"
-        " WHERE m.expires_at <= ? ORDER BY m.expires_at LIMIT ?",
+        f" WHERE m.expires_at <= ? AND NOT {holding.KEEPS_FACTS} ORDER BY m.expires_at LIMIT ?",
         (op.now, op.limit),
     ).fetchall()
     for n, size, parts in rows:

@@ -29,11 +29,14 @@ def add(db: sqlite3.Connection, session: Session, id: bytes, names: Sequence[str
     )
 
 
-def add_to_fact(db: sqlite3.Connection, fact: int, tenant: str, names: Sequence[str]) -> None:
+def add_to_fact(
+    db: sqlite3.Connection, space: int, id: str, tenant: str, names: Sequence[str]
+) -> None:
     """Note that a fact is about somebody."""
     db.executemany(
-        "INSERT OR IGNORE INTO memory_subjects (tenant, name, fact) VALUES (?, ?, ?)",
-        [(to_blob(tenant), to_blob(name), fact) for name in names],
+        "INSERT OR IGNORE INTO memory_subjects (tenant, name, fact)"
+        " SELECT ?, ?, n FROM memories WHERE space = ? AND id = ?",
+        [(to_blob(tenant), to_blob(name), space, to_blob(id)) for name in names],
     )
 
 
