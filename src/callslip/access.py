@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from callslip.stacks.writing import Call
     from callslip.store import ResultStore
 
-__all__ = ["Action", "allowed", "found", "listed", "may_store", "shown_as"]
+__all__ = ["Action", "allowed", "check", "found", "listed", "may_store", "shown_as"]
 
 logger = logging.getLogger("callslip")
 

@@ -30,6 +30,7 @@ from callslip.handle import (
 from callslip.rendering import handle_of, render
 from callslip.settings import Event, Settings
 from callslip.stacks.content import Content, canonical, is_stream, restore
+from callslip.stacks.hiding.values import shown_content, shown_text, shown_value
 from callslip.stacks.ops import Flow, Inserted, Result, aside
 from callslip.stacks.pieces import Pieces
 from callslip.stacks.writing import Blocks, Call, Packing, digest_key, write
@@ -253,12 +254,12 @@ def _chosen(
     def made(text: str) -> str:
         # Unlike the sample, it comes from the value as it was: before the redaction.
         text = text if settings.redact is None else settings.redact(text)
-        return own(text, settings.preview_chars)
+        return own(shown_text(store.mask, text), settings.preview_chars)
 
     def choose(packing: Packing) -> str:
         if preview is not None and not isinstance(preview, Top):
             try:
-                return made(str(preview(value)))
+                return made(str(preview(shown_value(store.mask, value))))
             except Exception:
                 logger.exception("preview= raised; the chosen preview stands in for it")
         if error_text:
@@ -293,7 +294,8 @@ def _refused(
 ) -> Envelope:
     """What the model gets instead: the head and tail of a text, and what is known of a stream's."""
     if content is not None:
-        text = _redacted(store, content.text)
+        text = shown_content(store.mask, content).text
+        text = _redacted(store, text)
         return Envelope(rendering.refused(reason, text, call, store.settings))
     sample, chars = packing.rest()
     text = sample.head + sample.tail

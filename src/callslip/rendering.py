@@ -69,14 +69,14 @@ def chosen(packing: Packing, call: Call, settings: Settings) -> str:
         return handle_json.handle_json(
             handle_json.ANY_ID,
             call.tool,
-            packing.shape,
+            packing.seen,
             packing.sample,
             status=call.status.partition(" ")[0],
             vocabulary=settings.vocabulary,
             lines=lines,
             preview_chars=chars,
         )
-    return preview(packing.sample, packing.shape, lines, chars)
+    return preview(packing.sample, packing.seen, lines, chars)
 
 
 def handle_of(row: Result, settings: Settings) -> Handle:

@@ -27,7 +27,7 @@ class Structured:
 
     if TYPE_CHECKING:
 
-        def _open(self, id: str, action: Action) -> Flow[tuple[Result, Reader]]: ...
+        def _whole(self, id: str, action: Action) -> Flow[tuple[Result, Reader]]: ...
 
         def _shown(self, id: str, action: Action) -> Flow[tuple[Result, Reader]]: ...
 
@@ -95,7 +95,7 @@ class Structured:
                 yield _loads(record)
 
     def _records(self, id: str, path: str) -> Flow[Records]:
-        row, reader = yield from self._open(id, "export")
+        row, reader = yield from self._whole(id, "export")
         return (yield from open_records(reader, row.shape, path))
 
     def frame(self, id: str, kind: FrameKind = "pandas", path: str = "") -> Any:
@@ -107,7 +107,7 @@ class Structured:
         """
         from callslip.reading import frames
 
-        row, reader = self.store.run_flow(self._open(id, "export"))
+        row, reader = self.store.run_flow(self._whole(id, "export"))
         if row.payload.form == kind and not path:
             return self.load(id)
         table = self.store.run_flow(open_records(reader, row.shape, path))

@@ -8,7 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from callslip import offloading
+from callslip.governing import subjects_of
 from callslip.handle import Handle, Scope
+from callslip.stacks.hiding.values import shown_text
 from callslip.stacks.ops import Flow
 from callslip.stacks.writing import Call, call_of
 from callslip.window.policy import outcome
@@ -100,9 +102,12 @@ class Taking:
         redact = self.store.settings.redact
         if redact is None:
             return call
-        return replace(
-            call, tool=redact(call.tool), args=redact(call.args), status=redact(call.status)
-        )
+        return replace(call, tool=redact(call.tool), status=redact(call.status))
+
+    def _told(self, args: str) -> str:
+        """What is kept of a call's arguments: to say which call it was, to a model too."""
+        redact = self.store.settings.redact
+        return shown_text(self.store.mask, args if redact is None else redact(args))
 
     def _stays(self, value: Any, tool: str) -> bool:
         if isinstance(value, offloading.OURS):

@@ -53,12 +53,26 @@ class Call:
     """Whom the result is about."""
 
 
-def call_of(tool: str, args: object = None, call_id: str | None = None, status: str = "") -> Call:
-    """The identity of a call: its tool, and its call id or else its arguments."""
+def call_of(
+    tool: str,
+    args: object = None,
+    call_id: str | None = None,
+    status: str = "",
+    shown_as: Callable[[str], str] | None = None,
+) -> Call:
+    """The identity of a call: its tool, and its call id or else its arguments.
+
+    `shown_as` is what becomes of the arguments' JSON before it is cut: a cut must not part what a
+    redaction would have known.
+    """
     exact = b"" if args is None else content.canonical(args).body
     identity = exact if call_id is None else call_id.encode("utf-8", "surrogatepass")
     kind = b"args" if call_id is None else b"id"
-    shown = exact[: limits.ARGS_CHARS * 4].decode("utf-8", "replace").replace("\n", "")
+    told = exact if shown_as is None else b""
+    if shown_as is not None and exact:
+        text = shown_as(exact.decode("utf-8", "surrogatepass"))
+        told = text.encode("utf-8", "surrogatepass")
+    shown = told[: limits.ARGS_CHARS * 4].decode("utf-8", "replace").replace("\n", "")
     if len(shown) > limits.ARGS_CHARS:
         shown = shown[: limits.ARGS_CHARS - 1] + "…"
     key = _hash(tool.encode("utf-8", "surrogatepass"), kind, identity)[:16]

@@ -56,6 +56,7 @@ class Fields:
         near = b"|".join(re.escape(name.encode("utf-8", "surrogatepass")) for name in last)
         self._near = re.compile(near + b"|" + _ESCAPED, re.IGNORECASE)
         self._keys = re.compile(rb'"(' + names + rb')"[ \t\r\n]*:[ \t\r\n]*', re.IGNORECASE)
+        self._values = re.compile(rb'"(?:' + names + rb')"[ \t\r\n]*[,}\]]', re.IGNORECASE)
         self._texts = re.compile(
             rb"(\\*)([\"'])(" + names + rb")\1\2[ \t\r\n]*:[ \t\r\n]*", re.IGNORECASE
         )
@@ -63,6 +64,10 @@ class Fields:
     def of(self, name: str) -> Said | None:
         """The function of a field of that very name; None if it is not masked."""
         return self._flat.get(name.strip().lower())
+
+    def named(self, raw: bytes) -> bool:
+        """Whether a masked name may stand in these bytes as a value, and not only as a key."""
+        return self._values.search(raw) is not None
 
     def near(self, raw: bytes) -> bool:
         """Whether a masked name may stand in these bytes."""
@@ -166,7 +171,7 @@ class Fields:
     def _value(self, key: str, raw: bytes, deep: int) -> bytes:
         said = self._flat.get(key)
         if said is not None:
-            return self._replaced(key, said, raw)
+            return self.replaced(key, said, raw)
         new = self.json(raw, deep=deep)[0]
         for rest, said in self._below[key]:
             new = self._inside(new, rest, said, deep)
@@ -198,12 +203,13 @@ class Fields:
             elif rest[1:]:
                 value = self._inside(value, rest[1:], said, deep)
             else:
-                value = self._replaced(key, said, value)
+                value = self.replaced(key, said, value)
             out += raw[done:start], value
             done = end
         return b"".join([*out, raw[done:]])
 
-    def _replaced(self, key: str, said: Said, raw: bytes) -> bytes:
+    def replaced(self, key: str, said: Said, raw: bytes) -> bytes:
+        """What is shown of a JSON value; of a list, of each of its items."""
         if raw[:1] == b"[":
             places = items(raw)
             if places is None:
@@ -211,7 +217,7 @@ class Fields:
             out: list[bytes] = []
             done = 0
             for start, end in places:
-                out += raw[done:start], self._replaced(key, said, raw[start:end])
+                out += raw[done:start], self.replaced(key, said, raw[start:end])
                 done = end
             return b"".join([*out, raw[done:]])
         try:

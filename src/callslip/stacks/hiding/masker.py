@@ -11,6 +11,7 @@ from typing import Final
 from callslip.errors import SettingsError
 from callslip.handle import Source
 from callslip.stacks.hiding.fields import Fields, Said
+from callslip.stacks.hiding.headers import Headers
 from callslip.stacks.hiding.scan import HIDDEN
 from callslip.stacks.hiding.tables import Columns
 from callslip.stacks.recognise import LOOKED_INTO_BYTES, recognise
@@ -67,6 +68,7 @@ class Masker:
         self._columns: Columns | None = None
         if isinstance(mask, Fields) and self._found.format == "csv":
             self._columns = Columns(mask, head, self._found.delimiter)
+        self._headers = Headers(mask) if isinstance(mask, Fields) else Headers(Fields({}))
         self._json = self._found.mime in _DOCUMENTS
         self._lines = not self._json or self._found.mime == _DOCUMENTS[1]
         self._held = b""
@@ -140,7 +142,8 @@ class Masker:
                 # Each by itself: a line that is no JSON must not shift where strings start.
                 lines = piece.splitlines(keepends=True)
                 return b"".join(mask.json(line)[0] for line in lines), len(piece)
-            return mask.json(piece, final=final)
+            shown, used = mask.json(piece, final=final)
+            return self._headers.shown(shown), used
         assert mask is not None
         try:
             return mask(piece.decode("utf-8", self._errors)).encode("utf-8", self._errors), len(

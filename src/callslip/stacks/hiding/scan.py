@@ -63,12 +63,13 @@ def value_end(raw: bytes, at: int) -> int | None:
                 return at
 
 
-def items(raw: bytes) -> list[tuple[int, int]] | None:
-    """(start, end) of each item of a list; None if it is not one, whole."""
+def items(raw: bytes, at: int = 0) -> list[tuple[int, int]] | None:
+    """(start, end) of each item of the list at `at`; None if it is not one, whole."""
     found: list[tuple[int, int]] = []
-    at = skip(raw, 1)
-    if raw[:1] != b"[" or raw[at : at + 1] == b"]":
-        return [] if raw[:1] == b"[" else None
+    first = raw[at : at + 1]
+    at = skip(raw, at + 1)
+    if first != b"[" or raw[at : at + 1] == b"]":
+        return [] if first == b"[" else None
     while True:
         end = value_end(raw, at)
         if end is None or end == at:

@@ -1,0 +1,86 @@
+"""Rows that are lists, under names that stand in a list of their own: `{"columns": ["id", "ssn"],
+"data": [[1, "…"]]}`, a first row of names, or `"columns": [{"name": "ssn", "type": "text"}]`. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from callslip.stacks.hiding.fields import Fields, Said
+from callslip.stacks.hiding.scan import STRING, items, members, text_of
+
+__all__ = ["Headers"]
+
+_OPENS = re.compile(rb'["\[]')
+_COLUMNS = 2_000
+_NAMED = frozenset({"name", "field", "column", "column_name", "columnname", "label", "key", "id"})
+
+
+class Headers:
+    """The lists of names that a content had so far: lists as long as one of them are its rows."""
+
+    def __init__(self, fields: Fields) -> None:
+        self._fields = fields
+        self._known: dict[int, dict[int, tuple[str, Said]]] = {}
+
+    def shown(self, raw: bytes) -> bytes:
+        """The next bytes of the content, whole records of it, with the rows under masked names
+        replaced."""
+        if self._fields.named(raw):
+            for _, parts in _lists(raw):
+                self._learn(raw, parts)
+        if not self._known:
+            return raw
+        out: list[bytes] = []
+        done = 0
+        for start, parts in _lists(raw):
+            masked = self._known.get(len(parts))
+            if masked is None or start < done or self._names(raw, parts):
+                continue
+            for place, (name, said) in masked.items():
+                begin, end = parts[place]
+                out += raw[done:begin], self._fields.replaced(name, said, raw[begin:end])
+                done = end
+        return b"".join([*out, raw[done:]])
+
+    def _learn(self, raw: bytes, parts: list[tuple[int, int]]) -> None:
+        for place, (name, said) in self._names(raw, parts).items():
+            self._known.setdefault(len(parts), {})[place] = (name, said)
+
+    def _names(self, raw: bytes, parts: list[tuple[int, int]]) -> dict[int, tuple[str, Said]]:
+        """Which items of a list are masked names."""
+        found: dict[int, tuple[str, Said]] = {}
+        if len(parts) > _COLUMNS:
+            return found
+        for place, (start, end) in enumerate(parts):
+            first = raw[start : start + 1]
+            if first == b'"':
+                names = [text_of(raw[start:end])]
+            elif first == b"{":
+                held = members(raw[start:end]) or ()
+                values = [raw[start + a : start + b] for key, a, b in held if key.lower() in _NAMED]
+                names = [text_of(value) for value in values if value[:1] == b'"']
+            else:
+                return {}
+            for name in names:
+                said = self._fields.of(name)
+                if said is not None:
+                    found[place] = (name, said)
+        return found
+
+
+def _lists(raw: bytes) -> Iterator[tuple[int, list[tuple[int, int]]]]:
+    """Where each list starts and its items, a list before those inside it."""
+    at = 0
+    while (mark := _OPENS.search(raw, at)) is not None:
+        at = mark.end()
+        if mark[0] == b'"':
+            string = STRING.match(raw, mark.start())
+            if string is None:
+                return
+            at = string.end()
+            continue
+        parts = items(raw, mark.start())
+        if parts:
+            yield mark.start(), parts
