@@ -18,7 +18,7 @@ import pytest
 from callslip.errors import PayloadDamaged, SettingsError, StoreUnavailable
 from callslip.stacks.ops import DeleteObjects, Get, ListObjects, PutObject, ReadObject
 from callslip.stacks.payloads import Payloads, folder, open_payloads
-from callslip.testing.payloads import MIB, PayloadsContract, key
+from callslip.testing.payloads import PayloadsContract, key
 
 
 class TestFolder(PayloadsContract):
@@ -296,44 +296,6 @@ def test_a_forked_child_uses_the_folder(tmp_path: Path) -> None:
 
     assert forked(child) == 0
     assert store.run(ReadObject(key("b"), 0, 5)) == b"child"
-
-
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_forked_child_is_told_that_it_cannot_use_an_object_store() -> None:
-    store = open_payloads("memory://")
-    store.run(PutObject(key("a"), [b"parent"]))
-
-    def child() -> None:
-        with pytest.raises(StoreUnavailable, match="forked"):
-            store.run(ReadObject(key("a"), 0, 6))
-
-    assert forked(child) == 0
-
-
-def test_an_object_store_that_is_away_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {
-        "AWS_ENDPOINT": "http://127.0.0.1:9",
-        "AWS_ALLOW_HTTP": "true",
-        "AWS_ACCESS_KEY_ID": "SECRETID",
-        "AWS_SECRET_ACCESS_KEY": "SECRETKEY",
-        "AWS_REGION": "eu-west-1",
-    }.items():
-        monkeypatch.setenv(name, value)
-    from callslip.stacks.payloads import objects
-
-    monkeypatch.setattr(objects, "RETRY_SECONDS", 0.05)
-    store = open_payloads("s3://bucket/prefix")
-    for op in (
-        PutObject(key("a"), [b"1"]),
-        PutObject(key("a"), [b"x" * MIB] * 10),
-        ReadObject(key("a"), 0, 1),
-        DeleteObjects([key("a")]),
-        ListObjects(None, 10),
-    ):
-        with pytest.raises(StoreUnavailable) as caught:
-            store.run(op)  # type: ignore[arg-type]
-        assert caught.value.reason == "unreachable"
-        assert "SECRET" not in str(caught.value)
 
 
 def test_streaming_holds_a_few_blocks_only(tmp_path: Path) -> None:

@@ -19,7 +19,14 @@ from typing import Any
 
 from callslip.errors import CallslipError, PayloadDamaged, StoreUnavailable
 from callslip.stacks.layout import KEY_SUFFIX
-from callslip.stacks.ops import DeleteObjects, ListObjects, PutObject, ReadObject, Runs
+from callslip.stacks.ops import (
+    DeleteObjects,
+    IsRemote,
+    ListObjects,
+    PutObject,
+    ReadObject,
+    Runs,
+)
 
 MIB = 1024 * 1024
 
@@ -140,9 +147,24 @@ class PayloadsContract:
             after: str | None = None
             while page := store.run(ListObjects(after, limit)):
                 assert len(page) <= limit
+                assert after is None or page[0][0] > after
                 walked += [entry[0] for entry in page]
                 after = page[-1][0]
             assert walked == whole
+
+    def test_a_listing_of_one_folder_shows_nothing_beside_it(self) -> None:
+        store = self.open()
+        for name in ("a/x", "a/b/y", "ab/z", "c"):
+            store.run(PutObject(key(name), [b"1"]))
+        found = [entry[0] for entry in store.run(ListObjects(None, 10, "tenant/a"))]
+        assert found == [key("a/b/y"), key("a/x")]
+        assert [e[0] for e in store.run(ListObjects(found[0], 10, "tenant/a"))] == found[1:]
+        assert list(store.run(ListObjects(None, 10, "tenant/none"))) == []
+        for bad in ("..", "/", "a/", "A"):
+            raised(ValueError, lambda: store.run(ListObjects(None, 10, bad)))  # noqa: B023
+
+    def test_it_says_whether_reads_go_over_a_network(self) -> None:
+        assert self.open().run(IsRemote()) in (True, False)
 
     def test_a_listing_states_size_and_time(self) -> None:
         store = self.open()

@@ -15,7 +15,14 @@ from urllib.parse import unquote, urlsplit
 
 from callslip.errors import PayloadDamaged, SettingsError
 from callslip.stacks.layout import KEY_SUFFIX
-from callslip.stacks.ops import DeleteObjects, ListObjects, Op, PutObject, ReadObject
+from callslip.stacks.ops import (
+    DeleteObjects,
+    IsRemote,
+    ListObjects,
+    Op,
+    PutObject,
+    ReadObject,
+)
 
 __all__ = ["Payloads", "open_payloads"]
 
@@ -28,6 +35,7 @@ _SEGMENT = r"[a-z0-9_-][a-z0-9_.-]*"
 _KEY = re.compile(
     rf"(?:{_SEGMENT}/)*{_SEGMENT}{re.escape(KEY_SUFFIX)}(?P<part>\.[0-9a-f]{{16}}\.part)?"
 )
+_FOLDER = re.compile(rf"{_SEGMENT}(?:/{_SEGMENT})*")
 _SCHEMES = ("memory", "s3", "s3a", "gs", "az", "adl", "azure", "abfs", "abfss")
 
 
@@ -70,6 +78,9 @@ class Payloads(ABC):
     says whether it does so rightly.
     """
 
+    remote = False
+    """Whether a read goes over a network."""
+
     def run(self, op: Op[T], /) -> T:
         """Run one operation. Raises StoreUnavailable and PayloadDamaged as `ops` says, ValueError
         for a key that is not one of ours, and whatever the parts of a PutObject raise."""
@@ -91,13 +102,17 @@ class Payloads(ABC):
                 return cast("T", self._put(_checked(key), filter(None, parts)))
             case DeleteObjects(keys):
                 return cast("T", self._delete([_checked(key) for key in keys]))
-            case ListObjects(after, limit):
-                return cast("T", self._list(after, limit))
+            case ListObjects(after, limit, under):
+                if under and not _FOLDER.fullmatch(under):
+                    raise ValueError(f"not a folder of payloads: {under!r}")
+                return cast("T", self._list(after, limit, under))
+            case IsRemote():
+                return cast("T", self.remote)
         raise TypeError(f"a payload store does not run {type(op).__name__}")
 
     @abstractmethod
     def _put(self, key: str, parts: Iterator[bytes]) -> int:
-        """Write `parts`, none of them empty, and answer the size as the store has it."""
+        """Write `parts`, none of them empty, and answer the size, as `ops.PutObject` says."""
 
     @abstractmethod
     def _read(self, key: str, start: int, length: int) -> bytes | None:
@@ -107,7 +122,8 @@ class Payloads(ABC):
     def _delete(self, keys: list[str]) -> None: ...
 
     @abstractmethod
-    def _list(self, after: str | None, limit: int) -> Listed: ...
+    def _list(self, after: str | None, limit: int, under: str) -> Listed:
+        """Ours in key order, behind `after`; only those in the folder `under`, unless it is ""."""
 
 
 def is_ours(key: str) -> bool:

@@ -113,9 +113,10 @@ class FolderPayloads(Payloads):
                     os.rmdir(folder)
                     folder = os.path.dirname(folder)
 
-    def _list(self, after: str | None, limit: int) -> Listed:
+    def _list(self, after: str | None, limit: int, under: str) -> Listed:
+        top, prefix = (f"{self.root}/{under}", f"{under}/") if under else (self.root, "")
         with _named():
-            return list(islice(_walk(self.root, "", after), limit))
+            return list(islice(_walk(top, prefix, after), limit))
 
 
 def _walk(folder: str, prefix: str, after: str | None) -> Iterator[tuple[str, int, float]]:
@@ -123,7 +124,7 @@ def _walk(folder: str, prefix: str, after: str | None) -> Iterator[tuple[str, in
     try:
         with os.scandir(folder) as found:
             names = sorted(e.name + "/" * e.is_dir(follow_symlinks=False) for e in found)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return
     for name in names:
         key = prefix + name

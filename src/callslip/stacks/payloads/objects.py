@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import re
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import timedelta
+from contextlib import contextmanager, suppress
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from callslip.errors import SettingsError, StoreUnavailable
-from callslip.stacks.payloads import Listed, Payloads, is_ours
+from callslip.limits import PART_BYTES
+from callslip.stacks.payloads import Listed, Payloads, is_ours, library
+from callslip.stacks.payloads.credentials import options
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
 
-PART_BYTES = 8 * 1024 * 1024
-"""An object up to this size goes up in one request; a larger one in parts of it."""
 PARTS_AT_ONCE = 2
-RETRY_SECONDS = 20
-"""How long a request is tried again for: a run must not hang on a store that is away. One request
-may take 30 seconds, obstore's own bound; options of the client given here would hide those that
-come from the environment (AWS_ALLOW_HTTP and its like)."""
-
-_used_in: int | None = None
-"""The process that obstore's threads belong to."""
 
 
 class ObjectPayloads(Payloads):
@@ -35,29 +27,34 @@ class ObjectPayloads(Payloads):
     def __init__(self, url: str) -> None:
         self._url = url
         self._store: ObjectStore | None = None
+        self._generation = library.generation()
+        self._lock = threading.Lock()
+        self._left: list[object] = []
+        self.remote = not url.startswith("memory:")
 
     def __repr__(self) -> str:
         return f"ObjectPayloads({urlsplit(self._url).scheme}://…)"  # a URL may carry a secret
 
-    def _opened(self) -> ObjectStore:
-        global _used_in
-        if _used_in is None:
-            _used_in = os.getpid()
-        elif _used_in != os.getpid():
-            # obstore's threads did not survive the fork, and a call would wait for them for ever.
-            raise StoreUnavailable(
-                "the object store was used before this process was forked, and cannot be used in "
-                "it; start workers with spawn or forkserver, or fork before the first use",
-                reason="failed",
-            )
-        if self._store is None:
-            self._store = _open(self._url)
-        return self._store
+    def _opened(self) -> tuple[Any, ObjectStore]:
+        """The library and the store, as this process can use them."""
+        if self._generation != library.generation():
+            self._left.append(self._store)  # the parent's: to drop it would call for its threads
+            if self._store is not None and not self.remote:
+                raise StoreUnavailable(
+                    "a store in memory was filled before this process was forked, and is not "
+                    "shared with it; give payloads= a folder or a bucket",
+                    reason="failed",
+                )
+            self._store, self._lock = None, threading.Lock()
+            self._generation = library.generation()
+        obstore = library.obstore()
+        with self._lock:
+            if self._store is None:
+                self._store = _open(obstore, self._url)
+            return obstore, self._store
 
     def _put(self, key: str, parts: Iterator[bytes]) -> int:
-        import obstore
-
-        store = self._opened()
+        obstore, store = self._opened()
         head: list[bytes] = []
         size = 0
         for block in parts:
@@ -65,114 +62,165 @@ class ObjectPayloads(Payloads):
             size += len(block)
             if size > PART_BYTES:
                 break
-        if size <= PART_BYTES:
-            with _named():
-                obstore.put(store, key, b"".join(head), mode="create")
-        else:
-            if self._size(key) is not None:  # there is no conditional upload in parts
-                raise StoreUnavailable("a payload of that key exists", reason="failed")
-            with _named():
-                out = obstore.open_writer(
-                    store, key, buffer_size=PART_BYTES, max_concurrency=PARTS_AT_ONCE
-                )
+        if size > PART_BYTES:
+            return self._put_in_parts(key, chain(head, parts))
+        body = b"".join(head)
+        with _named(obstore):
+            try:
+                obstore.put(store, key, body, mode="create", use_multipart=False)
+            except obstore.exceptions.AlreadyExistsError:
+                # Keys are random. What stands there is ours if it is the same: a try whose answer
+                # was lost. Azurite refuses where an upload in parts was given up, too.
+                there = self._read(key, 0, size + 1)
+                if there is None:
+                    obstore.put(store, key, body, use_multipart=False)
+                elif not body or there != body:
+                    raise
+        return size
+
+    def _put_in_parts(self, key: str, blocks: Iterator[bytes]) -> int:
+        obstore, store = self._opened()
+        if self._size(key) is not None:  # there is no conditional upload in parts
+            raise StoreUnavailable("a payload of that key exists", reason="failed")
+        size = 0
+        with _named(obstore):
+            out = obstore.open_writer(
+                store, key, buffer_size=PART_BYTES, max_concurrency=PARTS_AT_ONCE
+            )
+        try:
             # Written from this thread: the parts may come out of obstore themselves, and it does
             # not run inside itself. Not closed, nothing of it becomes visible.
-            for block in chain(head, parts):
-                with _named():
+            for block in blocks:
+                size += len(block)
+                with _named(obstore):
                     out.write(block)
-            with _named():
+            with _named(obstore):
                 out.close()
-        stored = self._size(key)
-        if stored is None:
-            raise StoreUnavailable("an object was not there after its put", reason="failed")
-        return stored
+        except BaseException as error:
+            away = isinstance(error, StoreUnavailable) and error.reason != "failed"
+            if not away:  # else it would only wait as long again; the bucket's rule removes them
+                with suppress(Exception):
+                    out.__exit__(type(error), error, None)  # gives the parts up
+            raise
+        return size
 
     def _size(self, key: str) -> int | None:
-        import obstore
-
-        with _named():
+        obstore, store = self._opened()
+        with _named(obstore):
             try:
-                return obstore.head(self._opened(), key)["size"]
-            except FileNotFoundError:
+                return int(obstore.head(store, key)["size"])
+            except FileNotFoundError as error:
+                _bucket_is_there(error)
                 return None
 
     def _read(self, key: str, start: int, length: int) -> bytes | None:
-        import obstore
-
-        store = self._opened()
+        obstore, store = self._opened()
         if not length:  # no request asks for nothing
             return None if self._size(key) is None else b""
-        with _named():
+        with _named(obstore):
             try:
                 return bytes(obstore.get_range(store, key, start=start, length=length))
-            except FileNotFoundError:
+            except FileNotFoundError as error:
+                _bucket_is_there(error)
                 return None
-            except obstore.exceptions.GenericError:
-                # A range that starts behind the end is refused, each store in its own words.
-                size = self._size(key)
-                if size is not None and start >= size:
+            except obstore.exceptions.GenericError as error:
+                # A range that starts behind the end is refused, in memory in words of its own.
+                if _status(error) == "416":
                     return b""
+                if not self.remote:
+                    size = self._size(key)
+                    if size is not None and start >= size:
+                        return b""
                 raise
 
     def _delete(self, keys: list[str]) -> None:
-        import obstore
+        obstore, store = self._opened()
+        if not keys:
+            return
+        with _named(obstore):
+            try:
+                obstore.delete(store, keys)  # S3 takes a thousand in one request
+            except FileNotFoundError as error:
+                _bucket_is_there(error)
+                for key in keys:
+                    with suppress(FileNotFoundError):
+                        obstore.delete(store, key)
 
-        store = self._opened()
-        for key in keys:
-            with _named():
-                try:
-                    obstore.delete(store, key)
-                except FileNotFoundError:
-                    continue
-
-    def _list(self, after: str | None, limit: int) -> Listed:
-        import obstore
-
-        with _named():
+    def _list(self, after: str | None, limit: int, under: str) -> Listed:
+        obstore, store = self._opened()
+        with _named(obstore):
+            pages = obstore.list(store, under or None, offset=after, chunk_size=1000)
             ours = (
                 (entry["path"], entry["size"], entry["last_modified"].timestamp())
-                for page in obstore.list(self._opened(), offset=after, chunk_size=1000)
+                for page in pages
                 for entry in page
-                if is_ours(entry["path"])
+                # Not every server heeds where to start.
+                if (after is None or entry["path"] > after) and is_ours(entry["path"])
             )
             return list(islice(ours, limit))
 
 
-def _open(url: str) -> ObjectStore:
-    from obstore.exceptions import BaseError
-    from obstore.store import from_url
-
+def _open(obstore: Any, url: str) -> ObjectStore:
+    scheme = urlsplit(url).scheme
+    given = options(scheme)
     try:
-        if url.startswith("memory:"):
-            return from_url(url)
-        return from_url(
-            url,
-            retry_config={"retry_timeout": timedelta(seconds=RETRY_SECONDS)},
-        )
-    except (BaseError, ValueError) as error:
-        raise SettingsError(_told(error)) from None
+        return obstore.store.from_url(url, **given)  # type: ignore[no-any-return]
+    except (obstore.exceptions.BaseError, ValueError, TypeError) as error:
+        # What it says without what it quotes: that may be the URL, with a token in it.
+        said = re.sub(r'"[^"]*"?|\S*(?:://|\?)\S*', "…", str(error).partition("\n")[0])
+        raise SettingsError(f"payloads={scheme}://…: {said}") from None
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # the library's own, and no Exception
+            raise
+        raise SettingsError(f"payloads={scheme}://…: the object store refuses an option") from None
 
 
 @contextmanager
-def _named() -> Iterator[None]:
-    """What the store refuses inside, in our words."""
-    from obstore import exceptions
-
+def _named(obstore: Any) -> Iterator[None]:
+    """What the store refuses inside, in our words: its own may quote keys, tokens and content."""
+    exceptions = obstore.exceptions
     try:
         yield
     except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:
         raise StoreUnavailable(_told(error), reason="permission denied") from None
+    except exceptions.AlreadyExistsError:
+        raise StoreUnavailable("a payload of that key exists", reason="failed") from None
     except (exceptions.BaseError, OSError) as error:
-        text = str(error)
-        if "TimedOut" in text or "timed out" in text:
+        text, status = str(error), _status(error)
+        if status == "507" or "QuotaExceeded" in text or "StorageFull" in text:
+            reason = "disk full"
+        elif status:
+            reason = "failed"
+        elif "TimedOut" in text or "timed out" in text:
             reason = "timed out"
-        elif "kind: Connect" in text or "error sending request" in text:
+        elif "Connect" in text or "error sending request" in text:
             reason = "unreachable"
         else:
             reason = "failed"
         raise StoreUnavailable(_told(error), reason=reason) from None
 
 
+def _bucket_is_there(error: FileNotFoundError) -> None:
+    """Raises where not the object is missing but all of them."""
+    if "NoSuchBucket" in str(error) or "ContainerNotFound" in str(error):
+        raise StoreUnavailable("the object store: no such bucket", reason="failed") from None
+
+
+def _status(error: Exception) -> str:
+    found = re.search(r"status code: (\d{3})", str(error))
+    return found[1] if found else ""
+
+
 def _told(error: Exception) -> str:
-    # The first line, without the query of a URL: that is where a token would stand.
-    return "the object store: " + re.sub(r"\?\S*", "", str(error).partition("\n")[0])
+    """What is known of a failure without a word that somebody else wrote: the method, the status,
+    the store's code for it."""
+    text = str(error)
+    method = re.search(r"Error performing (GET|PUT|POST|HEAD|DELETE)\b", text)
+    code = re.search(r"<Code>([A-Z][A-Za-z]{2,39})</Code>", text)
+    parts = [method[1] if method else "", _status(error), code[1] if code else ""]
+    said = " ".join(part for part in parts if part) or type(error).__name__
+    if "TimedOut" in text:
+        said += ", timed out"
+    elif "error sending request" in text:
+        said += ", no answer"
+    return f"the object store: {said}"

@@ -1,0 +1,376 @@
+"""Object stores: the payloads contract on real servers, and what a bucket asks beyond it."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import signal
+import socket
+import traceback
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callslip import ResultStore, limits
+from callslip.errors import PayloadDamaged, SettingsError, StoreUnavailable
+from callslip.stacks.ops import DeleteObjects, ListObjects, Op, PutObject, ReadObject
+from callslip.stacks.payloads import Payloads, library, open_payloads
+from callslip.stacks.payloads.credentials import options
+from callslip.testing.payloads import MIB, PayloadsContract, key
+from tests.servers.azure import Azurite
+from tests.servers.ceph import Ceph
+from tests.servers.proxy import FaultProxy
+from tests.servers.s3 import Moto
+
+_names = itertools.count(1)
+
+
+class TestS3(PayloadsContract):
+    @pytest.fixture(autouse=True)
+    def _server(self, s3: Moto) -> None:
+        self.server: Moto | Azurite | Ceph = s3
+
+    def open(self) -> Payloads:
+        return open_payloads(self.server.url(f"store-{next(_names)}"))
+
+
+class TestAzure(TestS3):
+    @pytest.fixture(autouse=True)
+    def _server(self, azure: Azurite) -> None:
+        self.server = azure
+
+
+@pytest.mark.ceph
+class TestCeph(TestS3):
+    @pytest.fixture(autouse=True)
+    def _server(self, ceph: Ceph) -> None:
+        self.server = ceph
+
+
+# --- away, hanging, throttled -------------------------------------------------------------------
+
+BIG = [b"x" * MIB] * 12
+
+
+def every_operation() -> list[Op[Any]]:
+    return [
+        PutObject(key("a"), [b"1"]),
+        PutObject(key("b"), iter(BIG)),
+        ReadObject(key("a"), 0, 1),
+        DeleteObjects([key("a")]),
+        ListObjects(None, 10),
+    ]
+
+
+@pytest.fixture
+def way(s3: Moto, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultProxy]:
+    """The way to the S3 server. What fails at once is not tried for long."""
+    monkeypatch.setattr(limits, "OBJECT_RETRY_SECONDS", 0.3)
+    with FaultProxy("127.0.0.1", s3.port, http=True) as proxy:
+        for name, value in s3.environ_at(proxy.port).items():
+            monkeypatch.setenv(name, value)
+        yield proxy
+
+
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What hangs is not waited for long, by the stores that are opened from here on."""
+    monkeypatch.setattr(limits, "OBJECT_REQUEST_SECONDS", 0.4)
+
+
+def test_the_waits_of_one_operation_are_ten_seconds_together() -> None:
+    waits = limits.OBJECT_REQUEST_SECONDS + limits.OBJECT_RETRY_SECONDS
+    assert waits + limits.OBJECT_WAIT_SECONDS <= 10
+    assert limits.OBJECT_CONNECT_SECONDS < limits.OBJECT_REQUEST_SECONDS
+
+
+def test_a_store_that_is_away_is_unreachable(s3: Moto, way: FaultProxy) -> None:
+    store = open_payloads(s3.url("p"))
+    way.refuse()
+    for op in every_operation():
+        with pytest.raises(StoreUnavailable) as caught:
+            store.run(op)
+        assert caught.value.reason == "unreachable"
+    way.clear()
+    assert store.run(PutObject(key("a"), [b"1"])) == 1
+
+
+def test_a_store_that_hangs_is_given_up(
+    s3: Moto, way: FaultProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_payloads(s3.url("p"))
+    store.run(PutObject(key("a"), [b"1"]))
+    hurried(monkeypatch)
+    hasty = open_payloads(s3.url("p"))
+    way.hang()
+    for op in every_operation():
+        with pytest.raises(StoreUnavailable) as caught:
+            hasty.run(op)
+        assert caught.value.reason == "timed out"
+    way.clear()
+    assert store.run(ReadObject(key("a"), 0, 1)) == b"1"
+
+
+def test_a_part_that_hangs_is_given_up(
+    s3: Moto, way: FaultProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "OBJECT_REQUEST_SECONDS", 2.0)
+    store = open_payloads(s3.url("p"))
+
+    def parts() -> Iterator[bytes]:
+        for number in range(40):
+            if number == 8:
+                way.hang()
+            yield b"x" * MIB
+
+    with pytest.raises(StoreUnavailable) as caught:
+        store.run(PutObject(key("a"), parts()))
+    assert caught.value.reason == "timed out"
+
+
+def test_a_throttled_request_is_made_again(s3: Moto, way: FaultProxy) -> None:
+    store = open_payloads(s3.url("p"))
+    for op in every_operation():
+        way.slow_down(1)
+        store.run(op)
+    way.slow_down(1000)
+    with pytest.raises(StoreUnavailable, match="503 SlowDown") as caught:
+        store.run(PutObject(key("c"), [b"1"]))
+    assert caught.value.reason == "failed"
+
+
+def test_a_bucket_that_is_not_there_is_no_damage(s3: Moto) -> None:
+    store = open_payloads("s3://no-such-bucket/p")
+    for op in every_operation():
+        with pytest.raises(StoreUnavailable):
+            store.run(op)
+
+
+def test_the_environment_may_give_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    for scheme, prefix in (("s3", "AWS"), ("gs", "GOOGLE"), ("az", "AZURE")):
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "x")
+        monkeypatch.setenv(f"{prefix}_TIMEOUT", "60s")
+        client = options(scheme)["client_options"]
+        assert client["timeout"] == "60s"
+        assert client["connect_timeout"].total_seconds() == limits.OBJECT_CONNECT_SECONDS
+
+
+def test_a_url_that_cannot_be_opened_is_a_setting_and_not_quoted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("AZURE_STORAGE_ACCOUNT_NAME", raising=False)
+    with pytest.raises(SettingsError, match="Account must be specified"):
+        open_payloads("az://container/p").run(ListObjects(None, 1))
+    for url in ("az:///p?sig=SECRET", "s3:///SECRET/p?SECRET", "az://SECRET@/x"):
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "x")
+        with pytest.raises((SettingsError, StoreUnavailable)) as caught:
+            open_payloads(url).run(ListObjects(None, 1))
+        assert "SECRET" not in str(caught.value)
+
+
+# --- what an upload leaves ------------------------------------------------------------------------
+
+
+def uploads(server: Moto) -> list[str]:
+    """The uploads in parts that the server holds unfinished."""
+    url = f"http://127.0.0.1:{server.port}/{server.bucket}?uploads"
+    with urllib.request.urlopen(url, timeout=30) as reply:
+        return re.findall(rb"<Key>([^<]*)</Key>", reply.read())
+
+
+def test_an_upload_that_fails_is_given_up_on_the_server(s3: Moto, way: FaultProxy) -> None:
+    store = open_payloads(s3.url("p"))
+
+    def parts(fault: str) -> Iterator[bytes]:
+        yield from BIG
+        assert uploads(s3), "one is under way"
+        if fault == "source":
+            raise OSError("the source broke")
+        if fault == "server":
+            way.slow_down(3, "403 Forbidden", "AccessDenied")
+        yield from BIG
+
+    with pytest.raises(OSError, match="the source broke"):
+        store.run(PutObject(key("a"), parts("source")))
+    assert uploads(s3) == []
+    assert list(store.run(ListObjects(None, 9))) == []
+
+
+def test_a_conditional_put_whose_answer_was_lost_is_a_put(s3: Moto, way: FaultProxy) -> None:
+    store = open_payloads(s3.url("p"))
+    store.run(PutObject(key("a"), [b"mine"]))
+    assert store.run(PutObject(key("a"), [b"mine"])) == 4
+    for other in (b"else", b"min", b"mine!"):
+        with pytest.raises(StoreUnavailable, match="exists"):
+            store.run(PutObject(key("a"), [other]))
+
+
+# --- credentials ----------------------------------------------------------------------------------
+
+
+def test_nothing_that_fails_says_a_secret(
+    s3: Moto, way: FaultProxy, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "SECRETID")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "SECRETKEY")
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "SECRETTOKEN")
+    caplog.set_level("DEBUG")
+    hurried(monkeypatch)
+    said = []
+    for url in (s3.url("p"), f"s3://user:SECRETPW@{s3.bucket}/p?sig=SECRETSIG"):
+        for fault in ("refuse", "hang", "403", "500", "bucket"):
+            store = open_payloads(url.replace(s3.bucket, "none") if fault == "bucket" else url)
+            if fault in ("refuse", "hang"):
+                getattr(way, fault)()
+            elif fault.isdigit():
+                # A refusal in which a server quotes what it was sent.
+                quoted = "No</Code><Message>SECRETID SECRETTOKEN</Message><Code>SECRET-1"
+                way.slow_down(1000, f"{fault} No", quoted)
+            with pytest.raises(StoreUnavailable) as caught:
+                store.run(ReadObject(key("a"), 0, 1))
+            way.clear()
+            said += [repr(store), caught.value.for_model]
+            said += traceback.format_exception(caught.value)
+    text = "".join(said) + caplog.text
+    assert "GET 403" in text
+    assert "GET 500" in text
+    assert "SECRET" not in text
+
+
+def test_no_secret_reaches_the_index(s3: Moto, tmp_path: Path) -> None:
+    url = f"s3://user:SECRETPW@{s3.bucket}/p?sig=SECRETSIG"
+    store = ResultStore(tmp_path, payloads=url)
+    id = store.session("a").put(os.urandom(100_000).hex(), tool="t").id
+    store.close()
+    raw = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert id.encode() in raw
+    assert b"SECRET" not in raw
+
+
+@pytest.fixture
+def nobody(s3: Moto, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """An environment without credentials; the home folder."""
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        if name not in ("AWS_ENDPOINT_URL", "AWS_ALLOW_HTTP"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".aws").mkdir()
+    return tmp_path
+
+
+def test_without_credentials_it_says_so_at_once(
+    s3: Moto, nobody: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        port = unused.getsockname()[1]
+    monkeypatch.setenv("AWS_METADATA_ENDPOINT", f"http://127.0.0.1:{port}")
+    for disabled in ("false", "true"):
+        monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", disabled)
+        with pytest.raises(StoreUnavailable, match="set AWS_ACCESS_KEY_ID") as caught:
+            open_payloads(s3.url("p")).run(PutObject(key("a"), [b"1"]))
+        assert caught.value.reason == "permission denied"
+
+
+def test_a_profile_gives_its_keys(s3: Moto, nobody: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (nobody / ".aws" / "credentials").write_text(
+        "[default]\naws_access_key_id = D\naws_secret_access_key = S\n"
+        "[work]\naws_access_key_id = W\naws_secret_access_key = S\naws_session_token = T\n"
+    )
+    (nobody / ".aws" / "config").write_text("[profile work]\nregion = eu-west-1\n[default]\n")
+    assert options("s3")["config"]["access_key_id"] == "D"
+    assert open_payloads(s3.url("p")).run(PutObject(key("a"), [b"1"])) == 1
+    monkeypatch.setenv("AWS_PROFILE", "work")
+    assert options("s3")["config"] == {
+        "region": "eu-west-1",
+        "access_key_id": "W",
+        "secret_access_key": "S",
+        "session_token": "T",
+    }
+    assert open_payloads(s3.url("p")).run(PutObject(key("b"), [b"1"])) == 1
+    monkeypatch.setenv("AWS_PROFILE", "none")
+    with pytest.raises(SettingsError, match="'none'"):
+        open_payloads(s3.url("p")).run(ListObjects(None, 1))
+
+
+def test_a_broken_profile_is_not_quoted(nobody: Path) -> None:
+    (nobody / ".aws" / "credentials").write_text("aws_secret_access_key SECRET\n")
+    with pytest.raises(SettingsError) as caught:
+        options("s3")
+    assert "SECRET" not in "".join(traceback.format_exception(caught.value))
+
+
+# --- forks ----------------------------------------------------------------------------------------
+
+
+def forked(act: Any) -> int:
+    """The exit status of a forked child that ran `act`; -14 if it hung for 20 seconds."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        status = 1
+        try:
+            act()
+            status = 0
+        except BaseException:  # noqa: BLE001 - the parent sees the status
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_uses_the_bucket_and_so_does_its_child(s3: Moto) -> None:
+    store = open_payloads(s3.url("p"))
+    store.run(PutObject(key("a"), [b"parent"]))
+
+    def child() -> None:
+        assert store.run(ReadObject(key("a"), 0, 6)) == b"parent"
+        store.run(PutObject(key("b"), iter(BIG)))
+        with pytest.raises(PayloadDamaged):
+            store.run(ReadObject(key("none"), 0, 1))
+        assert forked(grandchild) == 0
+
+    def grandchild() -> None:
+        assert open_payloads(s3.url("p")).run(ReadObject(key("b"), 0, 2)) == b"xx"
+        store.run(PutObject(key("c"), [b"grandchild"]))
+
+    assert forked(child) == 0
+    found = [entry[0] for entry in store.run(ListObjects(None, 9))]
+    assert found == [key("a"), key("b"), key("c")]
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_that_cannot_load_the_library_is_told(
+    s3: Moto, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_payloads(s3.url("p"))
+    store.run(PutObject(key("a"), [b"parent"]))
+
+    def child() -> None:
+        def full(*_: object) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(library.shutil, "copyfile", full)
+        for _ in range(2):
+            with pytest.raises(StoreUnavailable, match="spawn"):
+                store.run(ReadObject(key("a"), 0, 6))
+
+    assert forked(child) == 0
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_store_in_memory_is_not_shared_with_a_forked_child() -> None:
+    store = open_payloads("memory://")
+    store.run(PutObject(key("a"), [b"parent"]))
+
+    def child() -> None:
+        with pytest.raises(StoreUnavailable, match="forked"):
+            store.run(ReadObject(key("a"), 0, 6))
+        fresh = open_payloads("memory://")
+        assert fresh.run(PutObject(key("a"), [b"child"])) == 5
+        assert fresh.run(ReadObject(key("a"), 0, 5)) == b"child"
+
+    assert forked(child) == 0
