@@ -20,6 +20,7 @@ try:
         about,
         files,
         inserting,
+        keys,
         memory,
         repairing,
         results,
@@ -52,6 +53,7 @@ READS: dict[type, Does] = {
     ops.Sessions: upkeep.list_sessions,
     CheckIndex: about.facts,
     **memory.READS,
+    **keys.READS,
 }
 """What changes nothing: it may be run anew after any failure."""
 
@@ -72,10 +74,11 @@ WRITES: dict[type, Does] = {
     ops.Repair: repairing.repair,
     fileops.WriteFile: files.write,
     **memory.WRITES,
+    **keys.WRITES,
 }
 
 AGAIN: frozenset[type] = frozenset(
-    {ops.Insert, ops.Replace, ops.PayloadPlace, ops.Forget, ops.Repair}
+    {ops.Insert, ops.Replace, ops.PayloadPlace, ops.Forget, ops.Repair, *keys.AGAIN}
 )
 """Writes that may be run anew though the first may have been done: the answer is the same."""
 
