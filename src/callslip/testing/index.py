@@ -12,8 +12,6 @@ will do. `callslip.testing.index_machine` holds the same promises in any order o
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable
 from dataclasses import replace
 
 from callslip.errors import SettingsError, StoreUnavailable
@@ -22,48 +20,17 @@ from callslip.limits import TOMBSTONE_SECONDS
 from callslip.stacks import ops
 from callslip.testing.index_files import FilesContract
 from callslip.testing.index_payloads import PlacesContract
+from callslip.testing.index_rows import (
+    HOME,
+    NOW,
+    ODD,
+    insert,
+    make_row,
+    put,
+    run,
+    with_raises,
+)
 from callslip.testing.index_shares import SharesContract
-
-HOME = Scope("s", "ana", "acme")
-NOW = 1_000_000.0
-ODD = "\0 \ud800 \ud83d\ude00 é ' \" % _ \n"
-"""NUL, a lone surrogate, two that look like a pair, and what SQL is picky about."""
-
-
-def make_row(
-    content: str = "a",
-    *,
-    call: str = "call",
-    scope: Scope = HOME,
-    size: int = 100,
-    key: str | None = None,
-    data: bytes | None = b"packed",
-) -> ops.Result:
-    """A row to insert: equal `content` and tenant is the same payload, equal `call` the same call."""
-    digest = hashlib.sha256(f"{scope.tenant!r} {content!r}".encode()).digest()
-    return ops.Result(
-        scope=scope,
-        id="",
-        call=hashlib.sha256(call.encode("utf-8", "surrogatepass")).digest()[:16],
-        tool="search",
-        args='{"q": 1}',
-        status="",
-        shape=Shape(size=size, chars=size, lines=3),
-        preview="preview",
-        created_at=NOW,
-        payload=ops.Payload(digest, "str", 60, 40, key, None if key else data, digest),
-    )
-
-
-def insert(
-    row: ops.Result,
-    *ids: str,
-    ttl: float | None = None,
-    quota: Quota | None = None,
-    now: float = NOW,
-) -> ops.Insert:
-    """The operation that inserts a row."""
-    return ops.Insert(row, ids, ttl, quota or Quota(), now)
 
 
 class IndexContract(FilesContract, PlacesContract, SharesContract):
@@ -376,24 +343,3 @@ class IndexContract(FilesContract, PlacesContract, SharesContract):
         assert index.run(ops.Sessions(2, after=1)) == listed[1:3]
         of_tenant = index.run(ops.Sessions(9, tenant="t"))
         assert [scope.session for scope, _, _ in of_tenant] == ["s3", "s1"]
-
-
-def run(index: ops.Runs, op: ops.Insert) -> ops.Inserted:
-    """Insert, where it must be possible."""
-    inserted = index.run(op)
-    assert inserted is not None
-    return inserted
-
-
-def put(index: ops.Runs, op: ops.Insert) -> ops.Result:
-    """Insert, and answer the row."""
-    return run(index, op).result
-
-
-def with_raises(error: type[Exception], act: Callable[[], object]) -> None:
-    """Assert that calling `act` raises `error`."""
-    try:
-        act()
-    except error:
-        return
-    raise AssertionError(error)

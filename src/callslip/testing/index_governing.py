@@ -1,0 +1,391 @@
+"""The contract of an index, the part about the audit, legal holds, subjects and rows that run out.
+
+`callslip.testing.index.IndexContract` holds it together with the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from callslip.errors import LegalHold, StoreUnavailable
+from callslip.handle import Quota, Scope
+from callslip.limits import TOMBSTONE_SECONDS
+from callslip.stacks import auditops, fileops, memoryops, ops
+from callslip.stacks.telling import Teller
+from callslip.testing.index_files import HOME, NOW, make_write, written
+from callslip.testing.index_rows import ODD, insert, make_row, put
+
+
+class GoverningContract:
+    """The promises. A subclass gives `open`."""
+
+    def open(self) -> ops.Runs:
+        """An empty index."""
+        raise NotImplementedError
+
+    # --- rows that run out by themselves ---
+
+    def test_a_row_runs_out_by_itself_whatever_its_session_does(self) -> None:
+        for swept in (False, True):
+            index = self.open()
+            for n in range(6):
+                runs_out = NOW + 10 if n in (1, 3) else None
+                op = replace(insert(make_row(str(n)), f"res_{n}"), expires_at=runs_out)
+                put(index, op)
+            assert isinstance(index.run(ops.Get(HOME, "res_1", NOW + 10)), ops.Result)
+            later = NOW + 11
+            if swept:
+                assert index.run(ops.Sweep(later, 200, 1000.0)) is False
+            gone = index.run(ops.Get(HOME, "res_1", later))
+            assert isinstance(gone, ops.Tombstone)
+            assert (gone.why, gone.gone_at) == ("expired", NOW + 10)
+            for after in range(6):
+                rows, total = index.run(ops.List(HOME, after, 2, later))
+                left = ["res_0", "res_2", "res_4", "res_5"]
+                assert ([row.id for row in rows], total) == (left[after : after + 2], 4)
+            remove = ops.Remove("closed", later, "acme", "ana", "s")
+            assert index.run(remove) == 4
+            back = index.run(ops.Get(HOME, "res_3", later))
+            assert isinstance(back, ops.Tombstone)
+            assert back.why == "expired"
+            assert index.run(ops.Repair(mend=False)) == []
+
+    def test_a_sweep_of_rows_that_ran_out_is_bounded_and_frees_their_payloads(self) -> None:
+        index = self.open()
+        for n in range(9):
+            scope = Scope(f"s{n % 2}", "ana", f"t{n % 3}")
+            row = make_row(str(n), key=f"k/{n}", scope=scope)
+            put(index, replace(insert(row, f"res_{n}"), expires_at=NOW + n))
+        assert index.run(ops.Sweep(NOW + 6.5, 3, 1000.0)) is True
+        assert index.run(ops.Count()).results == 6
+        assert index.run(ops.Sweep(NOW + 6.5, 200, 1000.0)) is False
+        held = index.run(ops.Count())
+        assert (held.results, held.tombstones, held.garbage) == (2, 7, 7)
+
+    def test_the_same_call_again_lives_again_after_its_row_ran_out(self) -> None:
+        index = self.open()
+        op = replace(insert(make_row(), "res_a"), expires_at=NOW + 10)
+        put(index, op)
+        again = index.run(replace(op, now=NOW + 5, expires_at=NOW + 15))
+        assert again is not None
+        assert not again.created
+        assert isinstance(index.run(ops.Get(HOME, "res_a", NOW + 11)), ops.Tombstone)
+        anew = index.run(replace(op, now=NOW + 20, expires_at=NOW + 30))
+        assert anew is not None
+        assert (anew.created, anew.result.same_as) == (True, "")
+        assert index.run(ops.List(HOME, 0, 9, NOW + 21))[1] == 1
+        assert index.run(ops.Repair(mend=False)) == []
+
+    def test_what_ran_out_pushes_nothing_out_of_a_quota(self) -> None:
+        for quota in (Quota(session_results=2), Quota(tenant_results=2)):
+            index = self.open()
+            put(index, insert(make_row("a"), "res_a"))
+            put(index, replace(insert(make_row("b"), "res_b"), expires_at=NOW + 10))
+            put(index, insert(make_row("c"), "res_c", quota=quota, now=NOW + 11))
+            assert isinstance(index.run(ops.Get(HOME, "res_a", NOW + 11)), ops.Result)
+
+    # --- legal holds ---
+
+    def test_what_is_held_neither_expires_nor_goes(self) -> None:
+        for user, session in ((None, None), ("ana", None), ("ana", "s"), (None, "s")):
+            for before in (True, False):
+                index = self.open()
+                hold = auditops.PlaceHold("acme", user, session, ODD, "legal", NOW)
+                if before:
+                    index.run(hold)
+                op = replace(insert(make_row(), "res_a", ttl=10.0), expires_at=NOW + 5)
+                put(index, op)
+                put(index, insert(make_row("b"), "res_b", ttl=10.0))
+                written(index, replace(make_write("text"), ttl=10.0))
+                if not before:
+                    index.run(hold)
+                late = NOW + TOMBSTONE_SECONDS * 3
+                assert index.run(ops.Sweep(late, 200, 1000.0)) is False
+                assert isinstance(index.run(ops.Get(HOME, "res_a", late)), ops.Result)
+                assert index.run(ops.List(HOME, 0, 9, late))[1] == 2
+                for where in (
+                    {},
+                    {"user": "ana"},
+                    {"user": "ana", "session": "s"},
+                    {"user": "ana", "session": "s", "id": "res_a"},
+                ):
+                    for tombstones in (True, False):
+                        remove = ops.Remove("deleted", late, "acme", tombstones=tombstones, **where)
+                        _raises(LegalHold, partial(index.run, remove))
+                assert index.run(ops.Count("acme")).results == 2
+                assert [each.reason for each in index.run(auditops.Holds("acme"))] == [ODD]
+                assert len(index.run(auditops.Release("acme", user, session))) == 1
+                assert index.run(auditops.Holds()) == []
+                if session is None or before:
+                    # Reads counted as activity; what runs out by itself does so at once.
+                    assert isinstance(index.run(ops.Get(HOME, "res_a", late)), ops.Tombstone)
+                while index.run(ops.Sweep(late + 100, 200, 1000.0)):
+                    pass
+                assert index.run(ops.Count("acme")).results == 0
+                assert index.run(ops.Repair(mend=False)) == []
+
+    def test_a_hold_covers_no_more_than_it_says(self) -> None:
+        index = self.open()
+        others = [Scope("s", "bob", "acme"), Scope("s2", "ana", "acme"), Scope("s", "ana", "t")]
+        for scope in (HOME, *others):
+            put(index, insert(make_row(scope=scope), "res_a", ttl=10.0))
+        index.run(auditops.PlaceHold("acme", "ana", "s", "", "", NOW))
+        held = auditops.HeldBy
+        reached = [
+            held("acme"), held("acme", "ana"), held("acme", "ana", "s"), held("acme", None, "s"),
+        ]  # fmt: skip
+        assert all(len(index.run(op)) == 1 for op in reached)
+        for op in (held("acme", "bob"), held("acme", "ana", "s2"), held("t"), held("")):
+            assert index.run(op) == []
+        while index.run(ops.Sweep(NOW + 11, 200, 1000.0)):
+            pass
+        assert isinstance(index.run(ops.Get(HOME, "res_a", NOW + 11)), ops.Result)
+        for scope in others:
+            assert isinstance(index.run(ops.Get(scope, "res_a", NOW + 11)), ops.Tombstone)
+
+    def test_of_two_holds_one_goes_on(self) -> None:
+        index = self.open()
+        put(index, insert(make_row(), "res_a", ttl=10.0))
+        first = index.run(auditops.PlaceHold("acme", None, None, "one", "", NOW))
+        second = index.run(auditops.PlaceHold("acme", "ana", None, "two", "", NOW))
+        assert first.n < second.n
+        assert index.run(auditops.Release("acme", "ana", "s")) == []
+        assert index.run(auditops.Release("acme", "ana", None)) == [second]
+        assert isinstance(index.run(ops.Get(HOME, "res_a", NOW + 11)), ops.Result)
+        assert index.run(auditops.Release("acme", None, None)) == [first]
+        assert isinstance(index.run(ops.Get(HOME, "res_a", NOW + 500)), ops.Tombstone)
+
+    def test_a_quota_leaves_what_is_held_and_says_so_if_nothing_else_can_go(self) -> None:
+        index = self.open()
+        free = Scope("free", "bob", "acme")
+        put(index, insert(make_row("a"), "res_a"))
+        put(index, insert(make_row("b", scope=free), "res_b"))
+        index.run(auditops.PlaceHold("acme", "ana", None, "", "", NOW))
+        quota = Quota(tenant_results=2)
+        put(index, insert(make_row("c", scope=free), "res_c", quota=quota))
+        assert isinstance(index.run(ops.Get(HOME, "res_a", NOW)), ops.Result)
+        assert isinstance(index.run(ops.Get(free, "res_b", NOW)), ops.Tombstone)
+        for op in (
+            insert(make_row("d", scope=free), "res_d", quota=Quota(tenant_results=1)),
+            insert(make_row("d"), "res_d", quota=Quota(session_results=1)),
+        ):
+            error = _raises(StoreUnavailable, partial(index.run, op))
+            assert error.reason == "over quota"
+            assert index.run(ops.Get(op.result.scope, "res_d", NOW)) is None
+
+    # --- subjects ---
+
+    def test_all_that_is_about_a_subject_goes_over_all_sessions(self) -> None:
+        index = self.open()
+        two, other = Scope("s2", "bob", "acme"), Scope("s", "ana", "t")
+        about = ODD
+        put(index, replace(insert(make_row("a", key="k/a"), "res_a"), subjects=(about,)))
+        put(index, replace(insert(make_row("b", scope=two), "res_b"), subjects=("x", about)))
+        put(index, replace(insert(make_row("c", scope=other), "res_c"), subjects=(about,)))
+        put(index, replace(insert(make_row("d"), "res_d"), subjects=("x",)))
+        put(index, insert(make_row("e"), "res_e"))
+        written(index, replace(make_write("1", "f.md"), subjects=(about,)))
+        written(index, make_write("2", "g.md"))
+        assert index.run(auditops.SubjectsOf(two, "res_b")) == tuple(sorted(("x", about)))
+        # What is a tombstone by then says what it was: it goes, too.
+        index.run(ops.Remove("deleted", NOW, "acme", "bob", "s2", "res_b"))
+        assert isinstance(index.run(ops.Get(two, "res_b", NOW)), ops.Tombstone)
+        done = index.run(auditops.RemoveSubject("acme", about, NOW, 100))
+        assert done == auditops.Removed(results=1, files=1)
+        assert index.run(ops.Get(HOME, "res_a", NOW)) is None
+        assert index.run(ops.Get(two, "res_b", NOW)) is None
+        assert list(index.run(ops.Garbage(9))) == ["k/a"]
+        for scope, id in ((other, "res_c"), (HOME, "res_d"), (HOME, "res_e")):
+            assert isinstance(index.run(ops.Get(scope, id, NOW)), ops.Result)
+        files, _ = index.run(fileops.ListFiles(HOME, fileops.View(), NOW))
+        assert [each.path for each in files] == ["g.md"]
+        assert index.run(auditops.RemoveSubject("acme", about, NOW, 100)) == auditops.Removed()
+        assert index.run(ops.Sessions(9, tenant="acme"))[0][0] == HOME
+        assert index.run(ops.Repair(mend=False)) == []
+
+    def test_a_delete_by_subject_is_bounded(self) -> None:
+        index = self.open()
+        for n in range(5):
+            put(index, replace(insert(make_row(str(n)), f"res_{n}"), subjects=("p",)))
+        steps = [index.run(auditops.RemoveSubject("acme", "p", NOW, 2)) for _ in range(3)]
+        assert [(each.results, each.more) for each in steps] == [(2, True), (2, True), (1, False)]
+
+    def test_a_second_subject_is_added_to_the_first(self) -> None:
+        index = self.open()
+        for name in ("p", "q"):
+            put(index, replace(insert(make_row(), "res_a"), subjects=(name,)))
+        assert index.run(auditops.SubjectsOf(HOME, "res_a")) == ("p", "q")
+        assert index.run(auditops.RemoveSubject("acme", "q", NOW, 9)).results == 1
+        assert index.run(auditops.RemoveSubject("acme", "p", NOW, 9)).results == 0
+
+    def test_what_is_held_is_not_deleted_by_subject(self) -> None:
+        index = self.open()
+        put(index, replace(insert(make_row(), "res_a"), subjects=("p",)))
+        free = Scope("free", "bob", "acme")
+        put(index, replace(insert(make_row("b", scope=free), "res_b"), subjects=("p",)))
+        index.run(auditops.PlaceHold("acme", "ana", "s", "case 7", "", NOW))
+        _raises(LegalHold, lambda: index.run(auditops.RemoveSubject("acme", "p", NOW, 1)))
+        assert index.run(ops.Count("acme")).results == 2
+        index.run(auditops.Release("acme", "ana", "s"))
+        assert index.run(auditops.RemoveSubject("acme", "p", NOW, 9)).results == 2
+
+    def test_who_leads_to_a_payload_is_known(self) -> None:
+        index = self.open()
+        two = Scope("s2", "bob", "acme")
+        put(index, insert(make_row(), "res_a"))
+        put(index, insert(make_row(scope=two), "res_b"))
+        digest = make_row().payload.digest
+        found = index.run(auditops.Holders("acme", digest, 9))
+        assert found == [(HOME, "res_a", "search"), (two, "res_b", "search")]
+        assert len(index.run(auditops.Holders("acme", digest, 1))) == 1
+        assert index.run(auditops.Holders("t", digest, 9)) == []
+
+    # --- the audit ---
+
+    def test_an_operation_and_its_entry_are_one_transaction(self) -> None:
+        index = self.open()
+        put(index, insert(make_row(), "res_a"))
+
+        def fails(answer: Any) -> list[auditops.Entry]:
+            raise ZeroDivisionError
+
+        remove = ops.Remove("deleted", NOW, "acme", "ana", "s", "res_a")
+        op = auditops.Audited(remove, "ana", NOW, fails)
+        _raises(ZeroDivisionError, lambda: index.run(op))
+        assert isinstance(index.run(ops.Get(HOME, "res_a", NOW)), ops.Result)
+        assert _trail(index) == []
+        assert _told(index, remove) == 1
+        assert [each.action for each in _trail(index)] == ["deleted", "erased"]
+
+    def test_entries_say_what_was_done_and_come_back_as_they_were_made(self) -> None:
+        index = self.open()
+        texts = ("actor", "tenant", "user", "session", "id", "tool", "cause", "detail")
+        given = {name: ODD + name for name in texts}
+        odd = auditops.Entry("read", 1.5, outcome="gone", count=3, **given)
+        index.run(auditops.Record([odd]))
+        assert _trail(index) == [replace(odd, n=_trail(index)[0].n)]
+        _told(index, insert(make_row(), "res_a"))
+        _told(index, ops.Get(HOME, "res_a", NOW, "search"))
+        _told(index, ops.Get(HOME, "res_no", NOW))
+        _told(index, ops.List(HOME, 0, 9, NOW))
+        said = [(e.action, e.id, e.tool, e.outcome, e.count, e.actor) for e in _trail(index)[1:]]
+        assert said == [
+            ("stored", "res_a", "search", "done", 100, "ana"),
+            ("search", "res_a", "search", "done", 1, "ana"),
+            ("read", "res_no", "", "unknown", 0, "ana"),
+            ("listed", "", "", "done", 1, "ana"),
+        ]
+
+    def test_a_trail_is_filtered_in_every_way_and_walked_by_number(self) -> None:
+        index = self.open()
+        entries = [
+            auditops.Entry(
+                ("read", "stored")[n % 2], NOW + n, tenant=f"t{n % 3}", user=f"u{n % 2}",
+                session=f"s{n % 4}", id=f"res_{n}", cause="c" if n > 7 else "",
+            )
+            for n in range(12)
+        ]  # fmt: skip
+        index.run(auditops.Record(entries))
+        ways: list[tuple[dict[str, Any], Callable[[auditops.Entry], bool]]] = [
+            ({"tenant": "t1"}, lambda e: e.tenant == "t1"),
+            ({"user": "u1"}, lambda e: e.user == "u1"),
+            ({"session": "s3"}, lambda e: e.session == "s3"),
+            ({"id": "res_5"}, lambda e: e.id == "res_5"),
+            ({"action": "read"}, lambda e: e.action == "read"),
+            ({"cause": "c"}, lambda e: e.cause == "c"),
+            ({"since": NOW + 3, "until": NOW + 5}, lambda e: NOW + 3 <= e.at < NOW + 5),
+            ({"tenant": "t1", "user": "u0"}, lambda e: (e.tenant, e.user) == ("t1", "u0")),
+        ]
+        for given, fits in ways:
+            found = index.run(auditops.Trail(0, 99, **given))
+            assert [replace(e, n=0) for e in found] == [e for e in entries if fits(e)], given
+        walked: list[auditops.Entry] = []
+        while page := index.run(auditops.Trail(walked[-1].n if walked else 0, 5)):
+            walked += page
+        assert [replace(e, n=0) for e in walked] == entries
+
+    def test_what_goes_by_itself_is_told_as_well(self) -> None:
+        index = self.open()
+        put(index, insert(make_row("a"), "res_a"))
+        put(index, insert(make_row("b"), "res_b", ttl=10.0))
+        _told(index, insert(make_row("c"), "res_c", ttl=10.0, quota=Quota(session_results=2)))
+        _told(index, ops.Sweep(NOW + 11, 200, 1000.0))
+        actions = [(each.action, each.id) for each in _trail(index) if each.action != "erased"]
+        assert actions == [
+            ("evicted", "res_a"), ("stored", "res_c"), ("expired", "res_b"), ("expired", "res_c"),
+        ]  # fmt: skip
+
+    def test_erased_is_said_when_nothing_is_left(self) -> None:
+        index = self.open()
+        put(index, insert(make_row("inline"), "res_a"))
+        put(index, insert(make_row("big", key="k/1"), "res_b"))
+        put(index, insert(make_row("big", key="k/2", call="2"), "res_c"))
+        put(index, insert(make_row("big", scope=Scope("x", "", "acme"), data=None), "res_d"))
+        _told(index, ops.Remove("deleted", NOW, "acme", "ana", "s", tombstones=False), "dpo")
+        entries = _trail(index)
+        assert [(e.action, e.id) for e in entries if e.action == "deleted" and e.id] == [
+            ("deleted", "res_a"), ("deleted", "res_b"), ("deleted", "res_c"),
+        ]  # fmt: skip
+        erased = [(e.id, e.outcome, e.actor) for e in entries if e.action == "erased"]
+        assert erased == [
+            ("res_a", "done", "dpo"), ("res_b", "kept", "dpo"), ("res_c", "kept", "dpo"),
+        ]  # fmt: skip
+        _told(index, ops.Remove("deleted", NOW, "acme", tombstones=False), "dpo")
+        assert [e for e in _trail(index) if (e.action, e.id) == ("erased", "res_d")] == []
+        index.run(ops.Forget(["k/1"], NOW + 50))
+        last = _trail(index)[-1]
+        assert (last.action, last.id, last.at, last.outcome, last.actor) == (
+            "erased", "res_d", NOW + 50, "done", "dpo",
+        )  # fmt: skip
+        assert index.run(ops.Repair(mend=False)) == []
+
+    def test_the_audit_outlives_what_it_tells_of(self) -> None:
+        index = self.open()
+        _told(index, insert(make_row(), "res_a"))
+        index.run(ops.Remove("deleted", NOW, "acme", tombstones=False))
+        assert index.run(ops.Count()) == ops.Totals(0, 0, 0, 0, 0, 0, 0)
+        found = index.run(auditops.Trail(0, 9, tenant="acme", user="ana", session="s"))
+        assert [each.action for each in found] == ["stored"]
+
+    def test_facts_are_told_held_and_deleted_by_subject(self) -> None:
+        index = self.open()
+        space = ("acme", "ana")
+        for text, about in (("likes tea", ("p",)), ("likes rum", ())):
+            told = memoryops.Told(text, tuple(text.split()), text.encode().ljust(16)[:16])
+            op = memoryops.Remember(space, told, [f"mem_{text[-3:]}"], NOW, subjects=about)
+            _told(index, op)
+        index.run(auditops.PlaceHold("acme", "ana", None, "", "", NOW))
+        forget = memoryops.ForgetFacts(space, id="mem_rum")
+        _raises(LegalHold, lambda: index.run(forget))
+        _raises(LegalHold, lambda: index.run(auditops.RemoveSubject("acme", "p", NOW, 9)))
+        index.run(auditops.Release("acme", "ana", None))
+        done = _told(index, auditops.RemoveSubject("acme", "p", NOW, 9))
+        assert done == auditops.Removed(facts=1)
+        facts, _ = index.run(memoryops.ListFacts(memoryops.Which(space), 0, 9, NOW))
+        assert [fact.id for fact in facts] == ["mem_rum"]
+        assert _told(index, forget) == 1
+        said = [(e.action, e.id, e.tenant, e.user) for e in _trail(index) if e.id]
+        assert said == [
+            ("remembered", "mem_tea", *space), ("remembered", "mem_rum", *space),
+            ("deleted", "mem_tea", *space), ("deleted", "mem_rum", *space),
+            ("forgot", "mem_rum", *space),
+        ]  # fmt: skip
+
+
+def _told(index: ops.Runs, op: ops.Op[Any], actor: str = "") -> Any:
+    return index.run(Teller(actor, lambda: NOW).audited(op))
+
+
+def _trail(index: ops.Runs) -> list[auditops.Entry]:
+    return list(index.run(auditops.Trail(0, 999)))
+
+
+def _raises(kind: type[Exception], act: Callable[[], object]) -> Any:
+    try:
+        act()
+    except kind as error:
+        return error
+    raise AssertionError(f"{kind.__name__} was not raised")
