@@ -9,9 +9,10 @@ words of one fact; a third name its identifier, and one in ten words is misspelt
 in transactions of 2,000 facts (`Remember` itself is one each); the figure for one `remember` is
 taken apart, at the end. The first pass is of other queries than the one that is measured: it brings the
 pages of the index from the disk. A database that is there from an earlier run is used again.
-With `--url` the facts are in that PostgreSQL database, in a schema of their own for each number. The
-facts are then analysed and vacuumed, as autovacuum does after a while. What `--url` measures are round
-trips, too: `bench.memory_scale` tells how many statements one recall and one remember sent.
+With `--url` the facts are in that PostgreSQL database, in a schema of their own for each number, and
+written one by one: a row that one transaction changes thousands of times gets slow. They are then
+analysed and vacuumed, as autovacuum does after a while; and the statements of one recall and of one
+remember are counted: each is a round trip.
 """
 
 from __future__ import annotations
@@ -87,7 +88,6 @@ def write(db, batch: list[Remember]) -> None:  # type: ignore[no-untyped-def]
 def build_postgres(url: str, count: int) -> float | None:
     """Seconds that it took to fill the schema of a URL; None if it was there."""
     from callslip.stacks.index.postgres import PostgresIndex
-    from callslip.stacks.index.postgres import memories as postgres_memories
     from callslip.stacks.memoryops import ListFacts, Which
 
     index = PostgresIndex(url)
@@ -96,17 +96,8 @@ def build_postgres(url: str, count: int) -> float | None:
         return None
     started = time.perf_counter()
 
-    def write(batch: list[Remember]) -> None:
-        def work(db) -> None:  # type: ignore[no-untyped-def]
-            for op in batch:
-                postgres_memories.remember(db, op)
-
-        tenant = NAMESPACE[0].encode()
-        index.server.transact(work, tenant=tenant, again=False, seconds=600)
-
-    ops = (op_of(n, text) for n, text in enumerate(facts(count)))
-    while batch := list(itertools.islice(ops, 100)):
-        write(batch)
+    for n, text in enumerate(facts(count)):
+        index.run(op_of(n, text))
     took = time.perf_counter() - started
     with index.server.pool.borrow(time.monotonic() + 3600) as connection:
         for table in ("memories", "memory_found", "memory_terms", "memory_forms", "memory_spaces"):
