@@ -18,9 +18,18 @@ def scope_of(worker: int) -> Scope:
     return Scope(f"s{worker}", "", "acme")
 
 
-def insert_and_read(path: Path, worker: int, count: int) -> str:
+def index_at(where: Path | str) -> ops.Runs:
+    """The SQLite index in a file, or the one of a database's URL."""
+    if isinstance(where, Path):
+        return SqliteIndex(where)
+    from callslip.stacks.index.postgres import PostgresIndex
+
+    return PostgresIndex(where)
+
+
+def insert_and_read(where: Path | str, worker: int, count: int) -> str:
     """Insert rows, some of them the same content in all processes, and read each back."""
-    index = SqliteIndex(path)
+    index = index_at(where)
     for n in range(count):
         content = f"shared {n}" if n % 2 else f"{worker} {n}"
         row = make_row(content, call=str(n), scope=scope_of(worker), data=content.encode())
@@ -33,8 +42,8 @@ def insert_and_read(path: Path, worker: int, count: int) -> str:
     return "done"
 
 
-def insert_until_killed(path: Path, acknowledged: Connection) -> None:
-    index = SqliteIndex(path)
+def insert_until_killed(where: Path | str, acknowledged: Connection) -> None:
+    index = index_at(where)
     for n in range(1_000_000):
         row = make_row(str(n), key=f"k/{n}") if n % 2 else make_row(str(n), data=b"x" * 30_000)
         assert index.run(insert(row, f"res_{n}")) is not None

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from callslip.errors import SettingsError, StoreUnavailable
-from callslip.limits import INDEX_SECONDS, MIGRATION_SECONDS
+from callslip.limits import MIGRATION_SECONDS
 from callslip.stacks import fileops, ops
 from callslip.stacks.checkops import CheckIndex
 
@@ -26,6 +26,7 @@ try:
         results,
         retention,
         sessions,
+        shares,
         upkeep,
     )
     from callslip.stacks.index.postgres.server import Server
@@ -54,6 +55,7 @@ READS: dict[type, Does] = {
     CheckIndex: about.facts,
     **memory.READS,
     **keys.READS,
+    **shares.READS,
 }
 """What changes nothing: it may be run anew after any failure."""
 
@@ -75,10 +77,11 @@ WRITES: dict[type, Does] = {
     fileops.WriteFile: files.write,
     **memory.WRITES,
     **keys.WRITES,
+    **shares.WRITES,
 }
 
 AGAIN: frozenset[type] = frozenset(
-    {ops.Insert, ops.Replace, ops.PayloadPlace, ops.Forget, ops.Repair, *keys.AGAIN}
+    {ops.Insert, ops.Replace, ops.PayloadPlace, ops.Forget, ops.Repair, *keys.AGAIN, *shares.AGAIN}
 )
 """Writes that may be run anew though the first may have been done: the answer is the same."""
 
@@ -114,7 +117,7 @@ class PostgresIndex:
         if does is None:
             raise TypeError(f"not an index operation: {op!r}")
         again = kind in READS or kind in AGAIN or bool(getattr(op, "call", b""))
-        seconds = MIGRATION_SECONDS if kind is ops.Repair else INDEX_SECONDS
+        seconds = MIGRATION_SECONDS if kind is ops.Repair else None
         answer = self.server.transact(
             lambda db: does(db, op), tenant=tenant_of(op), again=again, seconds=seconds
         )

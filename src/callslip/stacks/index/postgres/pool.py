@@ -41,6 +41,13 @@ class Connection(psycopg.Connection[Any]):
     """On the monotonic clock."""
     used_at: float = 0.0
 
+    def was_ended(self) -> bool:
+        """Whether the server said something to an idle connection: that can only be farewell. So
+        one that a restart took away is known before it is used."""
+        poll = select.poll()
+        poll.register(self.pgconn.socket, select.POLLIN)
+        return bool(poll.poll(0))
+
     def wait(self, gen: Any, *args: Any, **kwargs: Any) -> Any:
         socket = self.pgconn.socket
         poll = select.poll()
@@ -83,6 +90,8 @@ class Pool:
         self._lock = threading.Lock()
         self._room = threading.BoundedSemaphore(self.address.connections)
         self._idle: list[Connection] = []
+        self.making = threading.Lock()
+        """Held by the thread that brings the schema up to date."""
         self._pid = os.getpid()
 
     @contextmanager
@@ -114,7 +123,7 @@ class Pool:
                     return None
                 connection = self._idle.pop()
             stale = time.monotonic() - connection.used_at > INDEX_IDLE_SECONDS
-            if not connection.closed and not stale:
+            if not connection.closed and not stale and not connection.was_ended():
                 return connection
             connection.close()
 

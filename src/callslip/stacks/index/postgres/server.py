@@ -5,7 +5,6 @@ What psycopg says is never passed on: its messages quote statements, values and 
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from typing import TypeVar
@@ -69,7 +68,6 @@ class Server:
         self.address = address_of(url)
         self.pool = Pool(self.address)
         self._current = False
-        self._lock = threading.Lock()
 
     def transact(
         self,
@@ -77,14 +75,14 @@ class Server:
         *,
         tenant: bytes | None,
         again: bool,
-        seconds: float = INDEX_SECONDS,
+        seconds: float | None = None,
     ) -> T:
-        """Run `work` in one transaction, within `seconds` in all.
+        """Run `work` in one transaction, within `seconds` (`limits.INDEX_SECONDS`) in all.
 
         It is run anew where others' transactions undid it, and once where the connection was lost
         before the commit was sent; with `again`, also after. Raises StoreUnavailable.
         """
-        until = time.monotonic() + seconds
+        until = time.monotonic() + (INDEX_SECONDS if seconds is None else seconds)
         undone, lost, absent = 0, False, False
         while True:
             db: Db | None = None
@@ -122,7 +120,7 @@ class Server:
     def _migrate(self, until: float) -> None:
         if self._current:
             return
-        with self._lock:
+        with self.pool.making:
             if not self._current:
                 with self.pool.borrow(until) as connection:
                     schema.migrate(connection, self.address)

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from callslip import ResultStore
+from callslip.stacks import ops
+from callslip.stacks.index.postgres import PostgresIndex
+from callslip.testing.index import HOME, NOW, insert, make_row
+from tests.stacks.index.index_worker import insert_and_read, insert_until_killed, scope_of
+from tests.stacks.index.postgres.conftest import Opens
+
+SPAWN = multiprocessing.get_context("spawn")
+
+
+def test_many_threads_share_one_index_and_its_few_connections(opens: Opens) -> None:
+    index = opens()
+
+    def work(worker: int) -> None:
+        for n in range(10):
+            row = make_row(f"{n}", call=str(n), scope=scope_of(worker))
+            assert index.run(insert(row, f"res_{n}")) is not None
+            assert isinstance(index.run(ops.Get(row.scope, f"res_{n}", NOW)), ops.Result)
+
+    with ThreadPoolExecutor(24) as threads:
+        list(threads.map(work, range(24)))
+    held = index.run(ops.Count())
+    assert (held.sessions, held.results, held.payloads) == (24, 240, 10)
+    assert index.run(ops.Repair(mend=False)) == []
+    assert len(index.server.pool._idle) <= index.server.address.connections
+
+
+def test_eight_spawned_processes_race_the_migrations_and_lose_nothing(url: str) -> None:
+    with ProcessPoolExecutor(8, mp_context=SPAWN) as processes:
+        done = list(processes.map(insert_and_read, [url] * 8, range(8), [40] * 8))
+    assert done == ["done"] * 8
+    index = PostgresIndex(url)
+    held = index.run(ops.Count())
+    assert (held.sessions, held.results, held.payloads) == (8, 320, 8 * 20 + 20)
+    assert index.run(ops.Repair(mend=False)) == []
+    index.close()
+
+
+def test_what_was_acknowledged_survives_kill_9_of_its_worker(url: str) -> None:
+    ours, theirs = SPAWN.Pipe(duplex=False)
+    process = SPAWN.Process(target=insert_until_killed, args=(url, theirs))
+    process.start()
+    theirs.close()
+    acknowledged = [ours.recv() for _ in range(40)]
+    assert process.pid is not None
+    os.kill(process.pid, signal.SIGKILL)
+    process.join()
+    try:
+        while True:
+            acknowledged.append(ours.recv())
+    except EOFError:
+        pass  # the pipe is drained: the process is gone
+    index = PostgresIndex(url)
+    for n in acknowledged:
+        assert isinstance(index.run(ops.Get(HOME, f"res_{n}", NOW)), ops.Result)
+    assert index.run(ops.Count()).results - len(acknowledged) in (0, 1)
+    assert index.run(ops.Repair(mend=False)) == []
+    index.close()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_and_its_parent_go_on_while_threads_write(opens: Opens) -> None:
+    index = opens()
+    stop = threading.Event()
+    written = [0]
+
+    def work() -> None:
+        while not stop.is_set():
+            row = make_row(str(written[0]), scope=scope_of(0))
+            assert index.run(insert(row, f"res_{written[0]}")) is not None
+            written[0] += 1
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        for child in range(1, 4):
+            pid = os.fork()
+            if pid == 0:
+                # No exception may leave the child: it would run the tests a second time.
+                code = 1
+                try:
+                    signal.alarm(20)
+                    for n in range(5):
+                        index.run(insert(make_row(f"{n}", scope=scope_of(child)), f"res_{n}"))
+                    if index.run(ops.Count(scope=scope_of(child))).results == 5:
+                        code = 0
+                finally:
+                    os._exit(code)
+            assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    finally:
+        stop.set()
+        thread.join()
+    assert index.run(ops.Count()).results == written[0] + 15
+    assert index.run(ops.Repair(mend=False)) == []
+
+
+def test_a_process_ends_though_it_never_closed_its_store(url: str, tmp_path: Path) -> None:
+    code = (
+        "import sys; from callslip import ResultStore\n"
+        "store = ResultStore(sys.argv[1], payloads=sys.argv[2])\n"
+        "print(store.session('s').put('x' * 99_999, tool='t').id)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, url, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert (done.stdout[:4], done.stderr) == ("res_", "")
+
+
+def test_twenty_async_puts_at_once_are_all_stored(url: str, tmp_path: Path) -> None:
+    store = ResultStore(url, payloads=tmp_path)
+    session = store.session("s", tenant="acme")
+
+    async def work() -> list[str]:
+        puts = [session.aput(f"{n}\n" * 30_000, tool="t") for n in range(20)]
+        return [handle.id for handle in await asyncio.gather(*puts)]
+
+    ids = asyncio.run(work())
+    assert [session.load(id) for id in ids] == [f"{n}\n" * 30_000 for n in range(20)]
+    store.close()

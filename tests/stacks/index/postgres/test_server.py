@@ -1,0 +1,282 @@
+"""A server that is slow, restarted, gone or another: bounded, retried, and what is said of it."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+import traceback
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from callslip import ResultStore
+from callslip.errors import CallslipError, SettingsError, StoreUnavailable
+from callslip.handle import Quota
+from callslip.settings import Settings, place_of, spool_of
+from callslip.stacks import fileops, ops
+from callslip.stacks.index import postgres as package
+from callslip.stacks.index.postgres import PostgresIndex, server
+from callslip.testing.index import HOME, NOW, insert, make_row
+from callslip.testing.index_files import make_write
+from tests.servers.pgbouncer import PgBouncer
+from tests.servers.postgres import Postgres
+from tests.servers.proxy import FaultProxy
+from tests.stacks.index.postgres.conftest import Opens
+
+
+@pytest.fixture
+def proxy(postgres: Postgres) -> Iterator[FaultProxy]:
+    with FaultProxy("127.0.0.1", postgres.port) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def far(url: str, postgres: Postgres, proxy: FaultProxy) -> Iterator[PostgresIndex]:
+    """An index behind the proxy, with a row in it."""
+    index = PostgresIndex(url.replace(f":{postgres.port}/", f":{proxy.port}/"))
+    assert index.run(insert(make_row(), "res_a")) is not None
+    yield index
+    index.close()
+
+
+def test_each_operation_is_one_round_trip(far: PostgresIndex, proxy: FaultProxy) -> None:
+    shared = make_row().payload.digest
+    for op in (
+        ops.Get(HOME, "res_a", NOW + 1),
+        ops.Get(HOME, "res_x", NOW + 1),
+        ops.Get(replace(HOME, user="bob"), "res_a", NOW + 1),
+        ops.List(HOME, 0, 9, NOW + 1),
+        ops.FindPayload("acme", shared),
+        insert(make_row("b", key="k/b"), "res_b"),
+        insert(make_row("a", call="2"), "res_c", quota=Quota(9, 9999, 9, 9999), ttl=100.0),
+        make_write("text"),
+        fileops.ReadFile(HOME, "todo.md", fileops.View(), NOW + 1),
+        fileops.ListFiles(HOME, fileops.View(None, "run"), NOW + 1),
+        ops.Count("acme"),
+        ops.Sessions(9),
+        ops.Remove("closed", NOW + 1, "acme", "ana", "s"),
+    ):
+        proxy.reset()
+        far.run(op)
+        assert (type(op), proxy.round_trips, proxy.connections) == (type(op), 1, 0)
+    # Activity, noted once a minute, and what a sweep folds, are one more.
+    far.run(insert(make_row("d"), "res_d", now=NOW + 2))
+    for op in (ops.Get(HOME, "res_d", NOW + 100), ops.Sweep(NOW, 200, 20.0)):
+        proxy.reset()
+        far.run(op)
+        assert proxy.round_trips == 2
+
+
+def test_the_next_operation_works_after_the_server_was_restarted(
+    opens: Opens, postgres: Postgres
+) -> None:
+    index = opens()
+    run = [index.run(insert(make_row(str(n)), f"res_{n}")) for n in range(3)]
+    assert all(run)
+    for op in (ops.Get(HOME, "res_0", NOW), insert(make_row("x"), "res_x"), make_write("text")):
+        postgres.restart()
+        assert index.run(op) is not None
+    postgres.restart()
+    assert index.run(ops.Remove("closed", NOW, "acme", "ana", "s")) == 4
+
+
+def test_an_insert_whose_answer_was_lost_is_made_once(
+    far: PostgresIndex, proxy: FaultProxy
+) -> None:
+    row = make_row("b", key="k/b")
+    proxy.cut(1, "down")  # the server has done it, and cannot say so
+    uncut = threading.Timer(0.3, proxy.clear)
+    real = package.inserting.insert
+
+    def lost_once(db: object, op: ops.Insert) -> object:
+        try:
+            return real(db, op)  # type: ignore[arg-type]
+        finally:
+            proxy.clear()
+
+    uncut.start()
+    package.WRITES[ops.Insert] = lost_once
+    try:
+        inserted = far.run(insert(row, "res_b"))
+    finally:
+        package.WRITES[ops.Insert] = real
+        uncut.cancel()
+    assert inserted is not None
+    assert (inserted.created, inserted.adopted) == (False, True)
+    assert far.run(ops.Count()).results == 2
+
+
+def test_a_write_of_which_nobody_knows_whether_it_was_done_is_not_done_again(
+    far: PostgresIndex, proxy: FaultProxy
+) -> None:
+    proxy.cut(1, "down")
+    with pytest.raises(StoreUnavailable) as caught:
+        far.run(make_write("text"))
+    assert caught.value.reason == "unreachable"
+    proxy.clear()
+    assert far.run(ops.Count()).files == 1
+
+
+@pytest.mark.parametrize("way", ["refuse", "hang", "lock"])
+def test_nothing_is_waited_for_longer_than_the_bound(
+    far: PostgresIndex, proxy: FaultProxy, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "INDEX_SECONDS", 0.5)
+    if way == "lock":
+        other = psycopg.connect(far.server.address.conninfo)
+        other.execute(f"LOCK TABLE {far.server.address.schema}.sessions")  # type: ignore[arg-type]
+    else:
+        getattr(proxy, way)()
+    with pytest.raises(StoreUnavailable) as caught:
+        far.run(ops.Get(HOME, "res_a", NOW))
+    reasons = {"refuse": "unreachable", "hang": "timed out", "lock": "locked"}
+    assert caught.value.reason in (reasons[way], "timed out")
+    if way == "lock":
+        other.close()
+    proxy.clear()
+    assert isinstance(far.run(ops.Get(HOME, "res_a", NOW)), ops.Result)
+
+
+def test_a_sweep_leaves_what_others_work_on(opens: Opens, postgres: Postgres) -> None:
+    index = opens()
+    for n in range(3):
+        scope = replace(HOME, session=f"s{n}")
+        assert index.run(insert(make_row(scope=scope), "res_a", ttl=10.0)) is not None
+    address = index.server.address
+    with psycopg.connect(postgres.dsn_of(address.conninfo.rpartition("/")[2])) as other:
+        other.execute(
+            f"SELECT 1 FROM {address.schema}.sessions WHERE name = 's1' FOR UPDATE".encode()
+        )
+        assert index.run(ops.Sweep(NOW + 20, 200, 1000.0)) is True
+        assert index.run(ops.Count()).results == 1
+    assert index.run(ops.Sweep(NOW + 20, 200, 1000.0)) is False
+    assert index.run(ops.Count()).results == 0
+
+
+def test_no_message_shows_a_password_a_statement_or_a_value(
+    postgres: Postgres, tmp_path: Path
+) -> None:
+    role = postgres.new_role(password="hunter2")
+    database = postgres.new_database(role).rpartition("/")[2]
+    right = postgres.dsn_of(database, role, "hunter2")
+    seen = []
+    for url in (
+        postgres.dsn_of(database, role, "hunter3"),
+        right.replace(f":{postgres.port}", ":1"),
+        right.replace(database, "nowhere"),
+        f"{right}?schema=Bad;",
+        f"{right}?connections=hunter2",
+        right.replace("postgresql://", "postgresql+asyncpg://"),
+    ):
+        try:
+            store = ResultStore(url, payloads=tmp_path, spool="")
+            seen += [repr(store), repr(store.settings), repr(place_of(store.settings))]
+            PostgresIndex(url).run(ops.Count())
+        except CallslipError:
+            seen.append(traceback.format_exc(chain=True))
+    index = PostgresIndex(right)
+    try:
+        index.server.transact(
+            lambda db: db.execute("SELECT 'hunter2'::int"), tenant=None, again=True
+        )
+    except StoreUnavailable:
+        seen.append(traceback.format_exc(chain=True).partition("callslip.errors")[2])
+    assert len(seen) == 19 - 3
+    assert not [text for text in seen if "hunter" in text.replace("connections='hunter2'", "")]
+    assert pickle.loads(pickle.dumps(store)).settings.url == store.settings.url
+
+
+def test_another_password_is_the_same_store_with_the_same_spool() -> None:
+    def spool(url: str) -> Path | None:
+        return spool_of(Settings(url=url, payloads="s3://bucket/p"))
+
+    base = spool("postgresql://ana:one@db/app")
+    assert base == spool("postgresql://ana:two@db/app") == spool("postgres://ana@db/app")
+    assert (
+        len({base, spool("postgresql://ana@db/other"), spool("postgresql://ana@db/app?schema=b")})
+        == 3
+    )
+    assert "one" not in str(base)
+
+
+def test_an_index_on_a_server_has_no_folder_for_its_payloads() -> None:
+    with pytest.raises(
+        SettingsError, match=r"payloads=None: .* give payloads='s3://bucket/prefix'"
+    ):
+        ResultStore("postgresql://ana:secret@db/app")
+
+
+def test_a_schema_of_a_newer_callslip_is_refused(opens: Opens, postgres: Postgres) -> None:
+    index = opens()
+    index.run(ops.Count())
+    address = index.server.address
+    postgres.sql(f"UPDATE {address.schema}.schema_version SET version = 99", address.conninfo)
+    with pytest.raises(SettingsError, match="written by a newer callslip"):
+        PostgresIndex(f"{address.conninfo}?schema={address.schema}").run(ops.Count())
+
+
+def test_a_role_without_rights_is_told_which(postgres: Postgres) -> None:
+    database = postgres.new_database().rpartition("/")[2]
+    role = postgres.new_role()
+    index = PostgresIndex(postgres.dsn_of(database, role))
+    with pytest.raises(SettingsError, match="GRANT CREATE ON DATABASE"):
+        index.run(ops.Count())
+    # What the page about PostgreSQL says to grant is enough.
+    owner = PostgresIndex(postgres.dsn_of(database))
+    owner.run(ops.Count())
+    for grant in (
+        f"GRANT USAGE ON SCHEMA callslip TO {role}",
+        f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA callslip TO {role}",
+    ):
+        postgres.sql(grant, postgres.dsn_of(database))
+    assert index.run(insert(make_row(), "res_a")) is not None
+    assert index.run(ops.Remove("deleted", NOW, "acme", tombstones=False)) == 1
+    assert index.run(ops.Sweep(NOW, 200, 20.0)) is False
+    owner.close()
+    index.close()
+
+
+def test_a_schema_that_was_dropped_is_made_anew(opens: Opens, postgres: Postgres) -> None:
+    index = opens()
+    assert index.run(insert(make_row(), "res_a")) is not None
+    address = index.server.address
+    postgres.sql(f"DROP SCHEMA {address.schema} CASCADE", address.conninfo)
+    assert index.run(ops.Count()).results == 0
+
+
+def test_two_deployments_share_a_database_and_nothing_else(opens: Opens) -> None:
+    one, two = opens(), opens()
+    assert one.run(insert(make_row(), "res_a")) is not None
+    assert two.run(ops.Get(HOME, "res_a", NOW)) is None
+    assert two.run(ops.Count()).results == 0
+
+
+def test_a_pooler_in_transaction_mode_makes_no_difference(pgbouncer: PgBouncer) -> None:
+    database = pgbouncer.new_database()
+    indexes = [PostgresIndex(f"{database}?schema=s{n}") for n in range(2)]
+    for n in range(30):
+        for index in indexes:
+            assert index.run(insert(make_row(str(n)), f"res_{n}")) is not None
+    for index in indexes:
+        assert index.run(ops.Count()).results == 30
+        assert index.run(ops.Repair(mend=False)) == []
+        index.close()
+
+
+def test_counts_that_are_wrong_are_found_and_mended(opens: Opens, postgres: Postgres) -> None:
+    index = opens()
+    assert index.run(insert(make_row(), "res_a")) is not None
+    where = index.server.address
+    for wrong in (
+        "UPDATE {0}.payloads SET refs = 7",
+        "UPDATE {0}.sessions SET results = 7, dead_bytes = 1",
+        "INSERT INTO {0}.deltas (tenant, content_bytes) VALUES ('acme', 5)",
+        "INSERT INTO {0}.tallies (tenant, sessions) VALUES ('nobody', 1)",
+    ):
+        postgres.sql(wrong.format(where.schema), postgres.dsn_of(where.conninfo.rpartition("/")[2]))
+        assert index.run(ops.Repair(mend=False)) != []
+        assert index.run(ops.Repair(mend=True)) != []
+        assert index.run(ops.Repair(mend=False)) == []
