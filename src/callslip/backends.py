@@ -23,6 +23,12 @@ def backend_of(settings: Settings, spool: Path | None) -> Backend:
     place = cache(lambda: place_of(settings))
 
     def index() -> Runs:
+        from callslip.stacks.index.sealed import Clear, Sealed, master_of
+
+        keys = settings.keys
+        return Clear(database()) if keys is None else Sealed(database(), master_of(keys))
+
+    def database() -> Runs:
         if place().database:
             from callslip.stacks.index.postgres import PostgresIndex
 
@@ -36,13 +42,18 @@ def backend_of(settings: Settings, spool: Path | None) -> Backend:
         from callslip.stacks.payloads.placed import PlacedPayloads
 
         file, where = place().index, place().payloads
-        opened = open_payloads(where)
-        if file is None and not place().database:
+        opened: Runs = open_payloads(where)
+        if settings.keys is not None:
+            from callslip.stacks.payloads.sealed import SealedPayloads
+
+            opened = SealedPayloads(opened)
+        if file is None and not place().database and where.startswith("memory:"):
             return opened
         return PlacedPayloads(opened, lazy, where, None if file is None else file.parent)
 
     lazy = Breaker(Lazy(index))
+    sealed = settings.keys is not None
     if spool is None:
-        return Backend(lazy, Breaker(Lazy(payloads)))
+        return Backend(lazy, Breaker(Lazy(payloads)), sealed=sealed)
     local = replace(settings, url=str(spool), payloads=None)
-    return Backend(lazy, Breaker(Lazy(payloads)), backend_of(local, None))
+    return Backend(lazy, Breaker(Lazy(payloads)), backend_of(local, None), sealed=sealed)

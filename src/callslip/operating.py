@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
@@ -14,7 +14,7 @@ from callslip.errors import PayloadDamaged, SettingsError
 from callslip.settings import place_of
 from callslip.stacks import checking
 from callslip.stacks.checking import Health
-from callslip.stacks.ops import Payloads, PutObject, ReadObject, Runs
+from callslip.stacks.ops import AS_STORED, Payloads, PutObject, ReadObject, Runs
 from callslip.tending import Tending
 
 if TYPE_CHECKING:
@@ -75,9 +75,13 @@ class Operating(Tending):
 
     def versions(self) -> Versions:
         """Which version the index has. Reads only; nothing is made or migrated."""
-        place = place_of(self.settings)
         from callslip.stacks.index.copying import newest_version, version_of
 
+        place = place_of(self.settings)
+        if place.database:
+            from callslip.stacks.index.postgres.about import versions
+
+            return Versions(*versions(place.database))
         newest = newest_version()
         return Versions(newest if place.index is None else version_of(place.index), newest)
 
@@ -105,6 +109,7 @@ class Operating(Tending):
         from callslip.stacks.index.sqlite import SqliteIndex
         from callslip.stacks.payloads import open_payloads
         from callslip.stacks.payloads.placed import PlacedPayloads
+        from callslip.stacks.payloads.sealed import sealed_size
 
         source, target = place_of(self.settings).index, Path(fspath(folder)).absolute()
         if source is None:
@@ -119,12 +124,15 @@ class Operating(Tending):
         try:
             where = str(target / "payloads")
             objects = PlacedPayloads(open_payloads(where), index, where, target)
-            return _copied(index, self._backend.payloads, objects)
+            size_of = sealed_size if self._backend.sealed else int
+            return _copied(index, self._backend.payloads, objects, size_of)
         finally:
             index.close()
 
 
-def _copied(index: SqliteIndex, source: Runs, target: Runs) -> Copied:
+def _copied(
+    index: SqliteIndex, source: Runs, target: Runs, size_of: Callable[[int], int]
+) -> Copied:
     count = size = 0
     missing = []
     after: tuple[str, bytes] | None = None
@@ -136,7 +144,9 @@ def _copied(index: SqliteIndex, source: Runs, target: Runs) -> Copied:
             if payload.key is None:
                 continue
             try:
-                target.run(PutObject(payload.key, _pieces(source, payload.key, payload.packed)))
+                target.run(
+                    PutObject(payload.key, _pieces(source, payload.key, size_of(payload.packed)))
+                )
             except PayloadDamaged:
                 missing.append(payload.key)
     return Copied(count, size, tuple(missing))
@@ -144,4 +154,5 @@ def _copied(index: SqliteIndex, source: Runs, target: Runs) -> Copied:
 
 def _pieces(source: Runs, key: str, size: int) -> Iterator[bytes]:
     for start in range(0, size, limits.STREAM_BLOCK_BYTES):
-        yield source.run(ReadObject(key, start, min(limits.STREAM_BLOCK_BYTES, size - start)))
+        length = min(limits.STREAM_BLOCK_BYTES, size - start)
+        yield source.run(ReadObject(key, start, length, AS_STORED))

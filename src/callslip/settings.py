@@ -109,6 +109,10 @@ class Settings:
                 raise SettingsError(f"{name}={given!r}: give a function")
         if not isinstance(self.quota, Quota):
             raise SettingsError(f"quota={self.quota!r}: give callslip.Quota(session_results=…, …)")
+        if self.keys is not None:
+            from callslip.stacks.index.sealed.master import master_of
+
+            master_of(self.keys)  # what names no key at all is an error here, not at the first put
         for name in ("preview_lines", "preview_chars"):
             given = getattr(self, name)
             if isinstance(given, bool) or not isinstance(given, int) or given < 0:

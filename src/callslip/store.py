@@ -13,6 +13,7 @@ from callslip.backends import backend_of
 from callslip.errors import SettingsError
 from callslip.governing import Governing, subjects_of
 from callslip.handle import Quota, Scope
+from callslip.keyed import Keyed
 from callslip.operating import Operating
 from callslip.settings import (
     Authorize,
@@ -46,7 +47,7 @@ def _made(kind: type[S], settings: Settings) -> S:
     return store
 
 
-class ResultStore(Governing, Operating):
+class ResultStore(Governing, Keyed, Operating):
     """Keeps large results outside the model's window and gives each an address.
 
     ``ResultStore()`` keeps them in ``./.callslip`` (SQLite and a folder); a first argument names

@@ -12,6 +12,7 @@ from callslip.errors import CallslipError, StoreUnavailable
 from callslip.stacks.checkops import CheckIndex
 from callslip.stacks.layout import KEY_SUFFIX
 from callslip.stacks.ops import (
+    NO_SECRET,
     Count,
     DeleteObjects,
     Flow,
@@ -138,10 +139,10 @@ def _listed() -> Flow[str]:
 def _probed(clocks: dict[str, float], wall: Callable[[], float]) -> Flow[str]:
     key = f"doctor/{secrets.token_hex(16)}{KEY_SUFFIX}"
     before = wall()
-    yield from do(PutObject(key, [_PROBE]))
+    yield from do(PutObject(key, [_PROBE], NO_SECRET))
     middle = (before + wall()) / 2
     try:
-        found = yield from do(ReadObject(key, 0, len(_PROBE)))
+        found = yield from do(ReadObject(key, 0, len(_PROBE), NO_SECRET, len(_PROBE)))
         # Keys are in order: what stands behind the one just before ours is ours.
         listed = yield from do(ListObjects(key[: -len(KEY_SUFFIX)], 1))
     finally:

@@ -15,6 +15,7 @@ from callslip.stacks.keeping import mend, verified
 from callslip.stacks.layout import KEY_SUFFIX
 from callslip.stacks.memoryops import SweepFacts
 from callslip.stacks.ops import (
+    NO_SECRET,
     DeleteObjects,
     Flow,
     Forget,
@@ -43,6 +44,8 @@ from callslip.stacks.reader import Caches, open_reader
 from callslip.stacks.writing import Call, digest_key, ids_for
 
 _BATCH = 200
+_LISTED = 1000
+"""Objects of one listing: what an object store answers in one request."""
 _NAMED = 3
 """Results that a finding of `verify` names."""
 
@@ -150,7 +153,7 @@ def _stamp() -> Flow[float]:
     """The time by the payload store's clock: what it says of an object that was put just now."""
     before = f"clock/{secrets.token_hex(16)}"
     key = before + KEY_SUFFIX
-    yield from do(PutObject(key, [b"callslip gc"]))
+    yield from do(PutObject(key, [b"callslip gc"], NO_SECRET))
     try:
         # Keys are in order: what stands behind the one just before ours is ours.
         listed = yield from do(ListObjects(before, 1))
@@ -166,7 +169,7 @@ def _orphans() -> Flow[list[tuple[str, float]]]:
     found: list[tuple[str, float]] = []
     after: str | None = None
     while True:
-        listed = yield from do(ListObjects(after, _BATCH))
+        listed = yield from do(ListObjects(after, _LISTED))
         if not listed:
             return found
         keys = [key for key, _, _ in listed]

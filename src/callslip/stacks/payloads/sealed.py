@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 
 from callslip.errors import PayloadDamaged
 from callslip.stacks.index.sealed.cipher import aesgcm, derived, invalid
-from callslip.stacks.ops import ListObjects, Op, PutObject, ReadObject, Runs
+from callslip.stacks.ops import AS_STORED, ListObjects, Op, PutObject, ReadObject, Runs
 
 __all__ = ["HEADER", "PIECE_BYTES", "SealedPayloads", "plain_size", "sealed_size"]
 
@@ -56,6 +56,8 @@ class SealedPayloads:
             self.inner.close()
 
     def _read(self, op: ReadObject) -> bytes:
+        if op.secret == AS_STORED:
+            return self.inner.run(op)
         if not op.length:
             return self.inner.run(ReadObject(op.key, 0, 0))
         first, last = op.start // PIECE_BYTES, (op.start + op.length - 1) // PIECE_BYTES

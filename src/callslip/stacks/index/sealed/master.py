@@ -151,8 +151,8 @@ class KeyFile:
 
 def _keys_in(text: str, where: str) -> list[bytes]:
     keys = []
-    for line in text.replace(",", "\n").splitlines():
-        for word in line.partition("#")[0].split():
+    for line in text.splitlines():
+        for word in line.partition("#")[0].replace(",", " ").split():
             key = _decoded(word)
             if key is None:
                 raise SettingsError(
