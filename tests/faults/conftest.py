@@ -1,0 +1,39 @@
+"""A store on PostgreSQL and S3, with a proxy before each, and short limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from callslip import limits
+from callslip.stacks.index import postgres as pg
+from callslip.stacks.index.postgres.server import Server
+from tests.faults.deployment import Deployment
+from tests.servers.postgres import Postgres
+from tests.servers.proxy import FaultProxy
+from tests.servers.s3 import Moto
+
+
+@pytest.fixture
+def deployment(
+    postgres: Postgres, s3: Moto, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Deployment]:
+    # As in life, but shorter: what takes seconds there takes tenths here.
+    monkeypatch.setattr(limits, "AWAY_SECONDS", 0.2)
+    monkeypatch.setattr(limits, "PAUSE_SECONDS", 0.3)
+    monkeypatch.setattr(pg, "INDEX_SECONDS", 1.0)
+    monkeypatch.setitem(Server.transact.__kwdefaults__, "seconds", 1.0)
+    monkeypatch.setattr(limits, "OBJECT_CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr(limits, "OBJECT_REQUEST_SECONDS", 1.0)
+    monkeypatch.setattr(limits, "OBJECT_RETRY_SECONDS", 0.5)
+    postgres.start()
+    with (
+        FaultProxy("127.0.0.1", postgres.port) as index,
+        FaultProxy("127.0.0.1", s3.port, http=True) as objects,
+    ):
+        for name, value in s3.environ_at(objects.port).items():
+            monkeypatch.setenv(name, value)
+        dsn = postgres.new_database(port=index.port)
+        yield Deployment(index, objects, dsn, s3.url("results"), tmp_path / "spool")
