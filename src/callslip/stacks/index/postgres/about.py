@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import secrets
+import time
 
+import psycopg
+
+from callslip.limits import INDEX_SECONDS
 from callslip.stacks.checkops import CheckIndex, IndexFacts
+from callslip.stacks.index.postgres import schema
+from callslip.stacks.index.postgres.server import Server, unavailable
 from callslip.stacks.index.postgres.transaction import Db
 
 
@@ -19,3 +25,19 @@ def facts(db: Db, op: CheckIndex) -> IndexFacts:
         db.execute("INSERT INTO garbage (key) VALUES (%s)", (secrets.token_bytes(16),))
         db.rollback()
     return IndexFacts(f"PostgreSQL {version.split()[0]}", schema, clock)
+
+
+def versions(url: str) -> tuple[int, int]:
+    """The version of the schema of that URL, 0 where there is none, and the newest there is.
+
+    Reads only. Raises `SettingsError` for a schema of a newer callslip, and `StoreUnavailable`."""
+    server = Server(url)
+    try:
+        with server.pool.borrow(time.monotonic() + INDEX_SECONDS) as connection:
+            found = schema.version_of(connection, server.address)
+    except psycopg.Error as error:
+        raise unavailable(error, server.address.shown) from None
+    finally:
+        server.close()
+    schema.check(found, server.address)
+    return found or 0, len(schema.MIGRATIONS)
