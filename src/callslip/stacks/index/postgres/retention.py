@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from callslip.errors import SettingsError, StoreUnavailable
 from callslip.limits import TOMBSTONE_SECONDS
-from callslip.stacks.index.postgres import memory
+from callslip.stacks.index.postgres import memory, shares
 from callslip.stacks.index.postgres.server import Server
 from callslip.stacks.index.postgres.transaction import Db
 from callslip.stacks.index.rows import to_blob
@@ -59,14 +59,18 @@ def sweep(server: Server, op: Sweep) -> bool:
         values = (op.now, old, op.rows, seconds)
         return bool(db.finish(f"SELECT sweep({_marks(4)})", values)[0][0])
 
-    def fold(db: Db) -> None:
+    def fold(db: Db) -> bool:
         db.patience = seconds
+        ended = shares.more(db, op.now)
+        if ended and op.rows > 0:
+            ended = shares.sweep(db, op.now, op.rows) >= op.rows
         db.finish("SELECT fold(NULL, 5000)")
+        return ended
 
     more = True
     try:
         more = server.transact(work, tenant=None, again=True)
-        server.transact(fold, tenant=None, again=True)
+        more = server.transact(fold, tenant=None, again=True) or more
     except StoreUnavailable as error:
         if error.reason != "locked":
             raise

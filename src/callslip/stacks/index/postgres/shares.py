@@ -1,0 +1,114 @@
+"""Shares in PostgreSQL: made, ended, listed, each in one round trip; and what look-ups take of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from callslip.handle import Scope, Shared
+from callslip.stacks.index.postgres import sessions
+from callslip.stacks.index.postgres.transaction import Db
+from callslip.stacks.index.rows import to_blob, to_text
+from callslip.stacks.shareops import Revoke, Share, Shares
+
+_COLUMNS = 'h.name, h.id, h."user", h.session, h.made_at, h.until'
+_LIVE = "r.seq >= s.floor AND NOT s.closed AND (s.expires_at IS NULL OR s.expires_at >= %s)"
+
+RECEIVED = (
+    "shares h JOIN sessions s ON s.n = h.owner"
+    " JOIN results r ON r.session = h.owner AND r.seq = h.seq"
+)
+"""Where the rows that were shared with a scope are."""
+
+TO = f'h.tenant = %s AND h."user" = %s AND h.session IN (%s, %s) AND h.until > %s AND {_LIVE}'
+"""Which of them a scope may read now; its values are those of `to`."""
+
+
+def to(scope: Scope, now: float) -> tuple[Any, ...]:
+    """The values of `TO`."""
+    tenant, user = to_blob(scope.tenant), to_blob(scope.user)
+    return tenant, user, b"", _session_blob(scope.session), now, now
+
+
+def share(db: Db, op: Share) -> Shared | None:
+    """Do `shareops.Share`."""
+    row = db.finish(
+        'INSERT INTO shares AS h (tenant, owner, seq, name, id, "user", session, made_at, until)'
+        " SELECT r.tenant, r.session, r.seq, %s, r.id, %s, %s, %s, %s FROM sessions s"
+        f" JOIN results r ON r.session = s.n AND r.id = %s WHERE {sessions.WHERE} AND {_LIVE}"
+        ' ON CONFLICT (owner, seq, "user", session) DO UPDATE SET until = excluded.until'
+        f" RETURNING {_COLUMNS}",
+        (
+            to_blob(op.name),
+            to_blob(op.user),
+            _session_blob(op.session),
+            op.now,
+            op.until,
+            to_blob(op.id),
+            *sessions.key_of(op.scope),
+            op.now,
+        ),
+    ).fetchone()
+    return None if row is None else _shared(row)
+
+
+def revoke(db: Db, op: Revoke) -> int:
+    """Do `shareops.Revoke`."""
+    sql = (
+        f"DELETE FROM shares h USING sessions s WHERE h.owner = s.n AND {sessions.WHERE}"
+        " AND (%s::bytea IS NULL OR h.name = %s) AND (%s::bytea IS NULL OR h.id = %s)"
+        " RETURNING h.until > %s AND h.seq >= s.floor AND NOT s.closed"
+        " AND (s.expires_at IS NULL OR s.expires_at >= %s)"
+    )
+    name = None if op.name is None else to_blob(op.name)
+    id = None if op.id is None else to_blob(op.id)
+    values = (*sessions.key_of(op.scope), name, name, id, id, op.now, op.now)
+    return sum(live for (live,) in db.finish(sql, values))
+
+
+def list_given(db: Db, op: Shares) -> Sequence[Shared]:
+    """Do `shareops.Shares`."""
+    id = None if op.id is None else to_blob(op.id)
+    rows = db.finish(
+        f"SELECT {_COLUMNS} FROM {RECEIVED} WHERE {sessions.WHERE} AND {_LIVE} AND h.until > %s"
+        " AND (%s::bytea IS NULL OR h.id = %s) ORDER BY h.n LIMIT %s OFFSET %s",
+        (
+            *sessions.key_of(op.scope),
+            op.now,
+            op.now,
+            id,
+            id,
+            min(max(op.limit, 0), 2**31),
+            min(max(op.after, 0), 2**62),
+        ),
+    )
+    return [_shared(row) for row in rows]
+
+
+def sweep(db: Db, now: float, limit: int) -> int:
+    """Drop up to `limit` shares that have ended; those that others hold are left to them."""
+    return db.execute(
+        "DELETE FROM shares WHERE n IN (SELECT n FROM shares WHERE until <= %s LIMIT %s"
+        " FOR UPDATE SKIP LOCKED)",
+        (now, limit),
+    ).rowcount
+
+
+def more(db: Db, now: float) -> bool:
+    """Whether `sweep` has anything to do."""
+    return bool(db.execute("SELECT 1 FROM shares WHERE until <= %s LIMIT 1", (now,)))
+
+
+def _session_blob(session: str | None) -> bytes:
+    return b"" if session is None else b"\x01" + to_blob(session)
+
+
+def _shared(row: Sequence[Any]) -> Shared:
+    session = None if row[3] == b"" else to_text(row[3][1:])
+    return Shared(to_text(row[0]), to_text(row[1]), to_text(row[2]), session, row[4], row[5])
+
+
+READS: dict[type, Any] = {Shares: list_given}
+WRITES: dict[type, Any] = {Share: share, Revoke: revoke}
+AGAIN = frozenset({Share})
+"""What may be run anew though it may have been done: the answer is the same."""
