@@ -17,7 +17,7 @@ BIG = "".join(f"{n * 7919 % 1000003:x} {n * 104729 % 999983:x}\n" for n in range
 
 
 def objects(folder: Path) -> list[Path]:
-    return sorted(folder.glob("payloads/*/*"))
+    return sorted(folder.glob("payloads/**/*.cslip"))
 
 
 def remove(path: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from callslip.errors import PayloadDamaged
-from callslip.stacks.ops import FindPayload, Flow, Payload, Replace, do, part_of
+from callslip.stacks.ops import FindPayload, Flow, IsRemote, Payload, Replace, do, part_of
 from callslip.stacks.payload import Directory
 from callslip.stacks.reader import Caches, open_reader
 
@@ -19,7 +19,7 @@ def stands(tenant: str, good: Payload, parts: Sequence[bytes]) -> Flow[bool]:
     """Whether the tenant has that payload as an object of its payload store, whole.
 
     `parts` are the packed bytes of `good`. Up to `COMPARED_BYTES` all of it is read and compared;
-    of more only the trailer, which tells a missing, a cut and a foreign object.
+    of more, and over a network, only the trailer, which tells a missing, a cut and a foreign object.
     """
     stored = yield from do(FindPayload(tenant, good.digest, good.lock))
     if stored is None or stored.key is None:
@@ -49,7 +49,7 @@ def _is_whole(stored: Payload, trailer: bytes, packed: bytes = b"") -> Flow[bool
     """
     assert stored.key is not None
     try:
-        if stored.packed > COMPARED_BYTES:
+        if stored.packed > COMPARED_BYTES or (yield from do(IsRemote())):
             found = yield from do(part_of(stored, stored.trailer, stored.packed - stored.trailer))
             same = found == trailer
             return same or Directory.parse(found).sha256 == Directory.parse(trailer).sha256
@@ -70,9 +70,8 @@ def verified(payload: Payload) -> Flow[Directory]:
     reader = yield from open_reader(payload, Caches())
     whole = hashlib.sha256()
     directory = reader.directory
-    for index in range(directory.chunks):
-        chunk = yield from reader.chunk(index)
-        whole.update(chunk.raw)
+    for block in reader.blocks():
+        whole.update((yield from block))
     yield from reader.twin()
     if whole.digest() != directory.sha256:
         raise PayloadDamaged("its chunks are whole, but not the content that was stored")

@@ -328,13 +328,22 @@ def write(
         raise
 
 
+def new_key(scope: Scope) -> str:
+    """A new object's key: tenant, session, random. Names are hashed, so that nothing of them is a
+    part of a path; equal content of a tenant stands once, in the session that was first."""
+    names = [name.encode("utf-8", "surrogatepass") for name in (scope.tenant, scope.user)]
+    tenant = _hash(names[0]).hex()[:16]
+    session = _hash(*names, scope.session.encode("utf-8", "surrogatepass")).hex()[:16]
+    return f"{tenant}/{session}/{secrets.token_hex(16)}{KEY_SUFFIX}"
+
+
 def _upload(packing: Packing, scope: Scope, parts: Iterable[bytes]) -> Flow[str]:
     """Write the packed payload under a new key, and read its end back.
 
     Keys are random, never built from content: an object is then referenced by one payload row at
     the most, so a release can never delete what another put has just adopted.
     """
-    key = f"{_hash(scope.tenant.encode('utf-8', 'surrogatepass')).hex()[:16]}/{secrets.token_hex(16)}{KEY_SUFFIX}"
+    key = new_key(scope)
     size = yield from do(PutObject(key, parts, packing.secret))
     payload = packing.payload
     if size == payload.packed:
