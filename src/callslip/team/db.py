@@ -6,6 +6,7 @@ nothing is offloaded.
 
 from __future__ import annotations
 
+import re
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 
+from callslip.errors import SettingsError
 from callslip.limits import BUSY_SECONDS
 from callslip.stacks.index.runs import SqliteRuns, StoredRun
 from callslip.store import ResultStore
@@ -71,6 +73,11 @@ class Db:
     def bound(self) -> list[ResultStore]:
         """The stores that were bound here and are in use."""
         return []
+
+    def kept(self, default: ResultStore) -> ResultStore | None:
+        """A store on the results that are here, for who looks at or deletes those of others:
+        settings may have been turned off since."""
+        return next(iter(self.bound), None) or self.bind(default)
 
 
 class InMemoryDb(Db):
@@ -153,7 +160,7 @@ class PostgresDb(_Kept):
 
     db_url    as `ResultStore`'s: ``postgresql://…``, with its ``?schema=``; LangGraph's tables stand
               in that schema, beside ours. Made at the first use
-    payloads  where large payloads are, as `ResultStore(payloads=…)`: a folder or an object store that
+    payloads  where large results are, as `ResultStore(payloads=…)`: a folder or an object store that
               all workers reach. A store that brings a place of its own is bound with that
 
     Raises `SettingsError` for a wrong URL and where psycopg is missing, `ImportError` at the first
@@ -166,6 +173,7 @@ class PostgresDb(_Kept):
 
         self._server = Server(db_url)
         self._payloads = None if payloads is None else str(payloads)
+        self._kept: ResultStore | None = None
         super().__init__(db_url, PostgresRuns(self._server))
 
     def __repr__(self) -> str:
@@ -180,13 +188,42 @@ class PostgresDb(_Kept):
             return self._opened
 
     def bind(self, store: ResultStore, payloads: str | None = None) -> ResultStore | None:
-        """A copy of the store with its index in this database. The store given is not modified."""
-        return super().bind(store, payloads or store.settings.payloads or self._payloads)
+        """A copy of the store with its index in this database, its payloads where the store, this
+        database or those before it say. The store given is not modified."""
+        place = payloads or store.settings.payloads or self._payloads or self._recorded()
+        if place is None:
+            raise SettingsError(
+                f"{self!r} has no folder of its own for large results: give it payloads="
+                "'s3://bucket/prefix' (gs://, az://) or a folder that all workers see"
+            )
+        return super().bind(store, place)
+
+    def kept(self, default: ResultStore) -> ResultStore | None:
+        """As `Db.kept`, also where nobody said where payloads are: then none is outside of here."""
+        with self._lock:
+            known = next(iter(self.bound), None) or self._kept
+            if known is None:
+                place = self._payloads or self._recorded() or "memory://"
+                known = self._kept = default.bind(self._url, place)
+            return known
+
+    def _recorded(self) -> str | None:
+        """Where the large results of this database are, if there is one."""
+        from callslip.stacks.index.postgres import PostgresIndex
+        from callslip.stacks.ops import PayloadPlace
+
+        index = PostgresIndex(self._url)
+        try:
+            recorded = index.run(PayloadPlace(None))
+            # Behind the place may stand the name of the index's part of it.
+            return recorded and re.sub("#d-[0-9a-f]{16}$", "", recorded)
+        finally:
+            index.close()
 
     def close(self) -> None:
         """Close the connections. Nothing is lost; a later call opens them again."""
         self._server.close()
-        for store in self.bound:
+        for store in (*self.bound, *([self._kept] if self._kept else [])):
             store.close()
 
 

@@ -84,7 +84,7 @@ class Sessions:
         """The database, and a store on it: its results outlive a setting that was turned off."""
         self.initialize()
         db = self.db or self._scratch
-        store = self.result_store or next(iter(db.bound), None) or db.bind(DEFAULT)
+        store = self.result_store or db.kept(DEFAULT)
         return db, store
 
     def _unfinished(self: Owner, going: Run, run: str | None) -> str | None:  # type: ignore[misc]
