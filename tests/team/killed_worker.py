@@ -1,6 +1,6 @@
 """A team whose process is killed while a member works. Run by test_killed.py.
 
-killed_worker.py FOLDER begin | go-on | next
+killed_worker.py FOLDER begin | go-on | next [URL of a PostgreSQL database]
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import signal
 import sys
 from pathlib import Path
 
-from callslip.team import Agent, SqliteDb, Team
+from callslip.team import Agent, PostgresDb, SqliteDb, Team
 from tests.team.team_helpers import REPORT, call, calls, delegate, scripted, texts
 
 folder, what = Path(sys.argv[1]), sys.argv[2]
@@ -48,7 +48,11 @@ team = Team(
         Agent(id="quick", model=quick),
         Agent(id="slow", model=slow, tools=[fetch, work]),
     ],
-    db=SqliteDb(folder / "team.db"),
+    db=(
+        PostgresDb(sys.argv[3], payloads=folder / "team.db-payloads")
+        if len(sys.argv) > 3
+        else SqliteDb(folder / "team.db")
+    ),
     offload_tool_results=True,
 )
 if what == "begin":

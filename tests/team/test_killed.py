@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from ast import literal_eval
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,9 @@ WORKER = Path(__file__).with_name("killed_worker.py")
 ROOT = Path(__file__).parents[2]
 
 
-def ran(folder: Path, what: str) -> subprocess.CompletedProcess[str]:
+def ran(folder: Path, what: str, *url: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, WORKER, folder, what],
+        [sys.executable, WORKER, folder, what, *url],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
@@ -38,9 +38,14 @@ def ran(folder: Path, what: str) -> subprocess.CompletedProcess[str]:
 def test_killed_in_the_middle_of_a_delegation_nothing_is_lost_and_nothing_stored_twice(
     tmp_path: Path,
 ) -> None:
-    assert ran(tmp_path, "begin").returncode == -signal.SIGKILL
+    killed_and_gone_on_with(tmp_path)
 
-    done = ran(tmp_path, "go-on")
+
+def killed_and_gone_on_with(tmp_path: Path, *url: str) -> None:
+    """The law, for the database of a URL or a file in the folder."""
+    assert ran(tmp_path, "begin", *url).returncode == -signal.SIGKILL
+
+    done = ran(tmp_path, "go-on", *url)
     assert done.returncode == 0, done.stderr
     answer, whole, stored, leaders, members = done.stdout.splitlines()
     assert answer == "Done."
@@ -60,7 +65,7 @@ def test_killed_in_the_middle_of_a_delegation_nothing_is_lost_and_nothing_stored
     ]  # from where it was
     assert (tmp_path / "fetched").read_text() == "x"  # and what was done is not done again
 
-    following = ran(tmp_path, "next")
+    following = ran(tmp_path, "next", *url)
     assert following.returncode == 0, following.stderr
     answer, _, stored, leaders, _ = following.stdout.splitlines()
     assert (answer, stored) == ("Next.", "3 3")
@@ -74,6 +79,18 @@ class Killed(BaseException):
 
 def test_cut_off_at_any_write_the_run_ends_as_if_nothing_had_happened(tmp_path: Path) -> None:
     """Before and after each write of a checkpoint, a record or a result, one after the other."""
+    writes = (
+        (SqliteSaver, "put"),
+        (SqliteSaver, "put_writes"),
+        (SqliteSaver, "delete_thread"),
+        (SqliteRuns, "put"),
+        (SqliteIndex, "_run"),
+    )
+    cut_off(writes, lambda points: SqliteDb(tmp_path / f"{points}.db"), 3)
+
+
+def cut_off(writes: Sequence[tuple[Any, str]], database: Callable[[int], Any], step: int) -> None:
+    """The law: at every `step`th of the moments before and after the writes, on a database each."""
 
     def leads(messages: Sequence[BaseMessage]) -> AIMessage | str:
         return delegate("a") if messages[-1].type == "human" else "Done."
@@ -85,10 +102,10 @@ def test_cut_off_at_any_write_the_run_ends_as_if_nothing_had_happened(tmp_path: 
         """The data."""
         return REPORT + "raw"
 
-    def team(folder: Path) -> Team:
+    def team() -> Team:
         model = scripted(*[works] * 9)
         member = Agent(id="a", model=model, tools=[fetch])
-        db = SqliteDb(folder / "team.db")
+        db = database(points)
         return Team(
             model=scripted(*[leads] * 9), members=[member], db=db, offload_tool_results=True
         )
@@ -112,26 +129,18 @@ def test_cut_off_at_any_write_the_run_ends_as_if_nothing_had_happened(tmp_path: 
 
     points = 0
     while True:
-        points += 3  # before and after in turn, of each kind of write
-        folder = tmp_path / str(points)
-        folder.mkdir()
+        points += step  # odd: before and after in turn, of each kind of write
         with pytest.MonkeyPatch.context() as patch:
-            for owner, name in (
-                (SqliteSaver, "put"),
-                (SqliteSaver, "put_writes"),
-                (SqliteSaver, "delete_thread"),
-                (SqliteRuns, "put"),
-                (SqliteIndex, "_run"),
-            ):
+            for owner, name in writes:
                 counted(owner, name, patch)
             left = points
             try:
-                team(folder).run("Go.", session_id="s1")
+                team().run("Go.", session_id="s1")
             except Killed:
                 pass
             else:
                 break
-        again = team(folder)
+        again = team()
         rows = again.db.runs.list("", "s1", status=("running",))  # type: ignore[union-attr]
         if rows and not rows[0].parent:
             out = again.continue_run(session_id="s1")
@@ -139,5 +148,5 @@ def test_cut_off_at_any_write_the_run_ends_as_if_nothing_had_happened(tmp_path: 
             assert [each.content for each in out.member_responses] == [REPORT], points
         assert again.result_store is None or again.result_store.stats().payloads == 2, points
         statuses = [(run.agent_id, run.status) for run in again.runs("s1")]
-        assert points < 3 or statuses == [("team", "completed"), ("a", "completed")], points
+        assert points < step or statuses == [("team", "completed"), ("a", "completed")], points
     assert points > 60

@@ -11,13 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langgraph.checkpoint.base import empty_checkpoint
+from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.types import interrupt
 
 from callslip import ResultStore, SettingsError
 from callslip.errors import UnknownHandle
+from callslip.stacks.index.postgres import PostgresIndex
+from callslip.stacks.index.postgres.runs import PostgresRuns
 from callslip.team import Agent, PostgresDb, Team
+from tests.servers.pgbouncer import PgBouncer
 from tests.servers.postgres import Postgres
 from tests.team import test_deleting as deleting
+from tests.team import test_killed as killed
 from tests.team import test_pausing as pausing
 from tests.team import test_team as running
 from tests.team import test_trouble as trouble
@@ -184,6 +190,34 @@ def test_many_workers_may_race_to_make_the_tables(fresh: str, tmp_path: Path) ->
         database.close()
 
 
+def test_killed_in_the_middle_of_a_delegation_nothing_is_lost_and_nothing_stored_twice(
+    fresh: str, tmp_path: Path
+) -> None:
+    killed.killed_and_gone_on_with(tmp_path, fresh)
+
+
+def test_cut_off_at_any_write_the_run_ends_as_if_nothing_had_happened(
+    fresh: str, tmp_path: Path
+) -> None:
+    writes = (
+        (PostgresSaver, "put"),
+        (PostgresSaver, "put_writes"),
+        (PostgresSaver, "delete_thread"),
+        (PostgresRuns, "put"),
+        (PostgresIndex, "run"),
+    )
+    killed.cut_off(writes, lambda n: PostgresDb(f"{fresh}_{n}", payloads=tmp_path / str(n)), 9)
+
+
+def test_behind_a_pooler_that_gives_each_transaction_another_connection(
+    pgbouncer: PgBouncer, tmp_path: Path
+) -> None:
+    database = PostgresDb(pgbouncer.new_database(), payloads=tmp_path)
+    pausing.test_all_members_may_wait_at_once("sync", database)  # type: ignore[arg-type]
+    trouble.test_many_sessions_run_at_once_on_one_event_loop(database)  # type: ignore[arg-type]
+    database.close()
+
+
 # --- what is only of PostgreSQL -------------------------------------------------------------------
 
 
@@ -218,6 +252,18 @@ def test_a_state_with_a_nul_is_kept_while_it_waits(db: PostgresDb) -> None:
     out = agent.continue_run(paused, odd)
     assert out.content == odd
     assert agent.model.seen[1][-1].text == f"{odd} {odd}"  # type: ignore[union-attr]
+
+
+def test_a_text_in_the_state_that_json_cannot_hold_comes_back_as_it_was(db: PostgresDb) -> None:
+    config: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": "", "who": "\u0000 \ud800"}}
+    checkpoint = empty_checkpoint()
+    checkpoint["channel_values"] = {"odd": "\u0000 \ud800", "even": "é"}
+    checkpoint["channel_versions"] = versions = {"odd": "1", "even": "1"}
+    db.saver.put(config, checkpoint, {"source": "input"}, versions)  # type: ignore[arg-type]
+    found = db.saver.get_tuple(config)
+    assert found is not None
+    assert found.checkpoint["channel_values"] == {"odd": "\u0000 \ud800", "even": "é"}
+    assert found.metadata["who"] == "\\0 \\ud800"  # type: ignore[typeddict-item]
 
 
 def test_two_deployments_in_one_database_do_not_see_each_other(url: str, tmp_path: Path) -> None:
