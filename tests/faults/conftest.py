@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from callslip import limits
-from callslip.stacks.index import postgres as pg
-from callslip.stacks.index.postgres.server import Server
+from callslip.stacks.index.postgres import server
 from tests.faults.deployment import Deployment
 from tests.servers.postgres import Postgres
 from tests.servers.proxy import FaultProxy
@@ -23,8 +22,7 @@ def deployment(
     # As in life, but shorter: what takes seconds there takes tenths here.
     monkeypatch.setattr(limits, "AWAY_SECONDS", 0.2)
     monkeypatch.setattr(limits, "PAUSE_SECONDS", 0.3)
-    monkeypatch.setattr(pg, "INDEX_SECONDS", 1.0)
-    monkeypatch.setitem(Server.transact.__kwdefaults__, "seconds", 1.0)
+    monkeypatch.setattr(server, "INDEX_SECONDS", 1.0)
     monkeypatch.setattr(limits, "OBJECT_CONNECT_SECONDS", 0.5)
     monkeypatch.setattr(limits, "OBJECT_REQUEST_SECONDS", 1.0)
     monkeypatch.setattr(limits, "OBJECT_RETRY_SECONDS", 0.5)
