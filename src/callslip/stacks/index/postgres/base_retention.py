@@ -31,7 +31,7 @@ RETENTION: tuple[str, ...] = (
     LANGUAGE plpgsql AS $$
     DECLARE
         gone bigint := 0;
-        over boolean := NOT s.closed AND coalesce(s.expires_at < _now, false);
+        over boolean := NOT s.closed AND NOT s.held AND coalesce(s.expires_at < _now, false);
     BEGIN
         IF over AND s.files > 0 THEN
             gone := drop_files(s.n, _limit);
@@ -50,6 +50,31 @@ RETENTION: tuple[str, ...] = (
         END IF;
         RETURN gone;
     END $$""",
+    # Up to so many rows that ran out by themselves: of all, of a tenant, or of a session.
+    """CREATE FUNCTION bury_run_out(_tenant bytea, _session bigint, _now float8, _limit bigint)
+        RETURNS bigint LANGUAGE plpgsql AS $$
+    DECLARE
+        r record;
+        gone bigint := 0;
+        due refcursor;
+    BEGIN
+        IF _session IS NOT NULL THEN
+            OPEN due FOR SELECT session, seq, expires_at FROM results WHERE session = _session
+                AND expires_at < _now ORDER BY expires_at LIMIT _limit;
+        ELSIF _tenant IS NOT NULL THEN
+            OPEN due FOR SELECT session, seq, expires_at FROM results WHERE tenant = _tenant
+                AND expires_at < _now ORDER BY expires_at LIMIT _limit FOR UPDATE SKIP LOCKED;
+        ELSE
+            OPEN due FOR SELECT session, seq, expires_at FROM results
+                WHERE expires_at < _now ORDER BY expires_at LIMIT _limit FOR UPDATE SKIP LOCKED;
+        END IF;
+        LOOP
+            FETCH due INTO r;
+            EXIT WHEN NOT FOUND;
+            gone := gone + bury(r.session, r.seq, r.seq + 1, 'expired', r.expires_at, 1);
+        END LOOP;
+        RETURN gone;
+    END $$""",
     # Whoever has a quota on a whole tenant takes turns with the others who have: what they let go
     # depends on what they add.
     """CREATE FUNCTION lock_tenant(_tenant bytea, _most bigint[]) RETURNS void LANGUAGE plpgsql AS $$
@@ -66,6 +91,7 @@ RETENTION: tuple[str, ...] = (
         UPDATE files SET payload = NULL, size = 0 WHERE (session, version) IN
             (SELECT f.session, f.version FROM files f WHERE payload IS NOT NULL
                 AND (_session IS NULL OR f.session = _session) AND f.tenant = _tenant
+                AND NOT (SELECT held FROM sessions WHERE n = f.session)
                 AND EXISTS (SELECT 1 FROM files g WHERE g.session = f.session AND g.path = f.path
                     AND g.branch = f.branch AND g.version > f.version)
                 ORDER BY f.n LIMIT 1);
@@ -81,14 +107,15 @@ RETENTION: tuple[str, ...] = (
         oldest record;
         holds boolean := true;
     BEGIN
+        PERFORM bury_run_out(NULL, _session, _now, 4611686018427387904);
         IF _most[1] IS NOT NULL OR _most[2] IS NOT NULL THEN
             LOOP
                 SELECT results - dead AS results, content_bytes - dead_bytes + file_bytes AS bytes,
-                    floor INTO held FROM sessions WHERE n = _session;
+                    floor, sessions.held AS kept INTO held FROM sessions WHERE n = _session;
                 EXIT WHEN coalesce(held.results <= _most[1], true)
                     AND coalesce(held.bytes <= _most[2], true);
                 SELECT seq INTO oldest FROM results WHERE session = _session
-                    AND seq >= held.floor AND seq <> _seq ORDER BY seq LIMIT 1;
+                    AND seq >= held.floor AND seq <> _seq AND NOT held.kept ORDER BY seq LIMIT 1;
                 IF FOUND THEN
                     PERFORM bury(_session, oldest.seq, oldest.seq + 1, 'evicted', _now, 1);
                 -- Old texts go for bytes alone: they are no results.
@@ -110,10 +137,10 @@ RETENTION: tuple[str, ...] = (
                 EXIT WHEN coalesce(held.results <= _most[3], true)
                     AND coalesce(held.bytes <= _most[4], true);
                 -- What has run out goes first: it must not push out what a reader still has.
-                SELECT * INTO s FROM sessions WHERE tenant = _tenant AND dead > 0 LIMIT 1
-                    FOR UPDATE SKIP LOCKED;
+                SELECT * INTO s FROM sessions o WHERE tenant = _tenant AND dead > 0 AND NOT o.held
+                    LIMIT 1 FOR UPDATE SKIP LOCKED;
                 IF NOT FOUND THEN
-                    SELECT * INTO s FROM sessions WHERE tenant = _tenant
+                    SELECT * INTO s FROM sessions o WHERE tenant = _tenant AND NOT o.held
                         AND expires_at IS NOT NULL AND expires_at < _now ORDER BY expires_at LIMIT 1
                         FOR UPDATE SKIP LOCKED;
                 END IF;
@@ -121,8 +148,11 @@ RETENTION: tuple[str, ...] = (
                     PERFORM bury_expired(s, _now, 1);
                     CONTINUE;
                 END IF;
-                SELECT session, seq INTO oldest FROM results WHERE tenant = _tenant
-                    AND NOT (session = _session AND seq = _seq) ORDER BY n LIMIT 1;
+                CONTINUE WHEN bury_run_out(_tenant, NULL, _now, 1) > 0;
+                SELECT session, seq INTO oldest FROM results r WHERE tenant = _tenant
+                    AND NOT (session = _session AND seq = _seq)
+                    AND NOT (SELECT o.held FROM sessions o WHERE o.n = r.session)
+                    ORDER BY n LIMIT 1;
                 IF FOUND THEN
                     PERFORM bury(oldest.session, oldest.seq, oldest.seq + 1, 'evicted', _now, 1);
                 ELSIF NOT (coalesce(held.bytes > _most[4], false)
@@ -137,9 +167,12 @@ RETENTION: tuple[str, ...] = (
     # Whether a sweep has anything to do.
     """CREATE FUNCTION sweep_more(_now float8, _old float8) RETURNS boolean
     LANGUAGE sql STABLE AS $$
-        SELECT EXISTS (SELECT 1 FROM sessions WHERE dead > 0)
-            OR EXISTS (SELECT 1 FROM sessions WHERE expires_at IS NOT NULL AND expires_at < _now)
-            OR EXISTS (SELECT 1 FROM tombstones WHERE gone_at < _old);
+        SELECT EXISTS (SELECT 1 FROM sessions WHERE dead > 0 AND NOT held)
+            OR EXISTS (SELECT 1 FROM sessions WHERE expires_at IS NOT NULL AND NOT held
+                AND expires_at < _now)
+            OR EXISTS (SELECT 1 FROM results WHERE expires_at < _now)
+            OR EXISTS (SELECT 1 FROM tombstones t WHERE gone_at < _old
+                AND NOT (SELECT held FROM sessions WHERE n = t.session));
     $$""",
     # What others work on is left to them. Half of the time is the commit's.
     """CREATE FUNCTION sweep(_now float8, _old float8, _rows bigint, _seconds float8)
@@ -152,18 +185,24 @@ RETENTION: tuple[str, ...] = (
         each bigint;
     BEGIN
         WHILE rest > 0 AND clock_timestamp() < until LOOP
-            SELECT * INTO s FROM sessions WHERE dead > 0 LIMIT 1 FOR UPDATE SKIP LOCKED;
+            SELECT * INTO s FROM sessions WHERE dead > 0 AND NOT held LIMIT 1
+                FOR UPDATE SKIP LOCKED;
             IF NOT FOUND THEN
-                SELECT * INTO s FROM sessions WHERE expires_at IS NOT NULL AND expires_at < _now
-                    ORDER BY expires_at LIMIT 1 FOR UPDATE SKIP LOCKED;
+                SELECT * INTO s FROM sessions WHERE expires_at IS NOT NULL AND NOT held
+                    AND expires_at < _now ORDER BY expires_at LIMIT 1 FOR UPDATE SKIP LOCKED;
             END IF;
             EXIT WHEN NOT FOUND;
             -- A session without rows is a row's work too, so that many of them stay bounded.
             rest := rest - greatest(1, bury_expired(s, _now, least(rest, 20)));
         END LOOP;
         WHILE rest > 0 AND clock_timestamp() < until LOOP
-            WITH old AS (SELECT session, id FROM tombstones WHERE gone_at < _old
-                    ORDER BY gone_at LIMIT least(rest, 20) FOR UPDATE SKIP LOCKED),
+            each := bury_run_out(NULL, NULL, _now, least(rest, 20));
+            EXIT WHEN each = 0;
+            rest := rest - each;
+        END LOOP;
+        WHILE rest > 0 AND clock_timestamp() < until LOOP
+            WITH old AS (SELECT session, id FROM tombstones t WHERE gone_at < _old
+                    AND NOT (SELECT held FROM sessions WHERE n = t.session) ORDER BY gone_at LIMIT least(rest, 20) FOR UPDATE SKIP LOCKED),
                 gone AS (DELETE FROM tombstones t USING old o
                     WHERE t.session = o.session AND t.id = o.id RETURNING t.session)
             SELECT array_agg(session) INTO went FROM gone;
@@ -194,8 +233,8 @@ RETENTION: tuple[str, ...] = (
             numbers := ARRAY(SELECT n FROM sessions WHERE tenant = _tenant AND name = _name
                 AND (_user IS NULL OR "user" = _user) AND n > _after ORDER BY n + 0 LIMIT 500);
         ELSIF _user IS NOT NULL THEN
-            numbers := ARRAY(SELECT n FROM sessions WHERE tenant = _tenant AND "user" = _user
-                AND n > _after ORDER BY n + 0 LIMIT 500);
+            numbers := ARRAY(SELECT n FROM sessions WHERE closed IN (true, false) AND tenant = _tenant
+                AND "user" = _user AND n > _after ORDER BY n + 0 LIMIT 500);
         ELSE
             numbers := ARRAY(SELECT n FROM sessions WHERE tenant = _tenant AND n > _after
                 ORDER BY n + 0 LIMIT 500);
@@ -214,6 +253,8 @@ RETENTION: tuple[str, ...] = (
                 IF NOT s.closed THEN
                     rest := rest - bury_expired(s, _now, rest);
                     IF rest <= 0 THEN RETURN; END IF;
+                    rest := rest - bury_run_out(NULL, s.n, _now, rest);
+                    IF rest <= 0 THEN RETURN; END IF;
                     IF live THEN
                         went := bury(s.n, s.floor, 9223372036854775807, _why, _now, rest);
                         _gone := _gone + went;
@@ -226,9 +267,9 @@ RETENTION: tuple[str, ...] = (
             ELSE
                 WITH gone AS (DELETE FROM results WHERE session = s.n AND seq IN
                     (SELECT seq FROM results WHERE session = s.n ORDER BY seq LIMIT rest)
-                    RETURNING seq)
-                SELECT count(*), count(*) FILTER (WHERE live AND seq >= s.floor)
-                    INTO went, seen FROM gone;
+                    RETURNING seq, expires_at)
+                SELECT count(*), count(*) FILTER (WHERE live AND seq >= s.floor
+                    AND coalesce(expires_at >= _now, true)) INTO went, seen FROM gone;
                 _gone := _gone + seen;
                 rest := rest - went;
                 IF rest <= 0 THEN RETURN; END IF;
@@ -255,17 +296,21 @@ RETENTION: tuple[str, ...] = (
     DECLARE
         s sessions;
         _seq bigint;
+        _runs_out float8;
         gone bigint := 0;
     BEGIN
         FOR s IN SELECT * FROM sessions WHERE tenant = _tenant AND name = _name
             AND (_user IS NULL OR "user" = _user) ORDER BY n FOR UPDATE
         LOOP
-            SELECT seq INTO _seq FROM results WHERE session = s.n AND id = _id;
+            SELECT seq, expires_at INTO _seq, _runs_out FROM results
+                WHERE session = s.n AND id = _id;
             IF FOUND THEN
                 IF _seq < s.floor THEN
                     PERFORM bury(s.n, _seq, _seq + 1, 'expired', s.floor_at, 1);
                 ELSIF NOT s.closed AND s.expires_at < _now THEN
                     PERFORM bury(s.n, _seq, _seq + 1, 'expired', s.expires_at, 1);
+                ELSIF _runs_out < _now THEN
+                    PERFORM bury(s.n, _seq, _seq + 1, 'expired', _runs_out, 1);
                 ELSE
                     gone := gone + bury(s.n, _seq, _seq + 1, _why, _now, 1);
                 END IF;

@@ -52,15 +52,19 @@ _TABLES: tuple[str, ...] = (
         next_file bigint NOT NULL DEFAULT 1,
         files bigint NOT NULL DEFAULT 0,
         file_bytes bigint NOT NULL DEFAULT 0,
+        held boolean NOT NULL DEFAULT false,
         UNIQUE (tenant, name, "user")
     ) WITH (fillfactor = 70)""",
-    'CREATE INDEX sessions_user ON sessions (tenant, "user")',
+    # `closed` first, so that no look-up of one session takes this index: a user may have a million.
+    'CREATE INDEX sessions_user ON sessions (closed, tenant, "user")',
     "CREATE INDEX sessions_active ON sessions (active_at, n) WHERE NOT closed",
     "CREATE INDEX sessions_tenant_active ON sessions (tenant, active_at, n) WHERE NOT closed",
-    "CREATE INDEX sessions_expiry ON sessions (expires_at) WHERE expires_at IS NOT NULL",
+    """CREATE INDEX sessions_expiry ON sessions (expires_at)
+        WHERE expires_at IS NOT NULL AND NOT held""",
     """CREATE INDEX sessions_tenant_expiry ON sessions (tenant, expires_at)
-        WHERE expires_at IS NOT NULL""",
-    "CREATE INDEX sessions_dead ON sessions (tenant) WHERE dead > 0",
+        WHERE expires_at IS NOT NULL AND NOT held""",
+    "CREATE INDEX sessions_dead ON sessions (tenant) WHERE dead > 0 AND NOT held",
+    "CREATE INDEX sessions_held ON sessions (tenant) WHERE held",
     # The bytes of a small payload are compressed already, and stand apart from the row, so that
     # counting a reference does not copy them.
     """CREATE TABLE payloads (
@@ -95,9 +99,16 @@ _TABLES: tuple[str, ...] = (
         args bytea NOT NULL,
         shape bytea NOT NULL,
         preview bytea NOT NULL,
+        expires_at float8,
+        held_expiry float8,
         PRIMARY KEY (session, seq),
         UNIQUE (session, id)
     )""",
+    "CREATE INDEX results_expiry ON results (expires_at) WHERE expires_at IS NOT NULL",
+    """CREATE INDEX results_session_expiry ON results (session, expires_at)
+        WHERE expires_at IS NOT NULL""",
+    """CREATE INDEX results_tenant_expiry ON results (tenant, expires_at)
+        WHERE expires_at IS NOT NULL""",
     "CREATE INDEX results_payload ON results (payload, session, seq)",
     "CREATE INDEX results_tenant ON results (tenant, n)",
     """CREATE TABLE tombstones (

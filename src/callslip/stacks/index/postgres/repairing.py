@@ -46,7 +46,9 @@ def repair(db: Db, op: ops.Repair) -> list[str]:
     # One snapshot for all the counting; and where it mends, nobody changes what was counted.
     if not op.mend:
         db.begin += " ISOLATION LEVEL REPEATABLE READ, READ ONLY"
-    db.execute("SELECT set_config('enable_seqscan', 'on', true)")
+    db.execute(
+        "SELECT set_config('enable_seqscan', 'on', true), set_config('enable_bitmapscan', 'on', true)"
+    )
     if op.mend:
         db.execute("LOCK TABLE sessions, payloads, results, tombstones, files IN EXCLUSIVE MODE")
     found = []

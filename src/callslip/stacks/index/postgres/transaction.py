@@ -8,7 +8,7 @@ carries them, which any pooler takes.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import psycopg
@@ -104,10 +104,20 @@ class Db:
 
     def _opening(self) -> str:
         left = max(1, int((self.connection.until - time.monotonic()) * 1000))
-        return opening(self.schema, self.tenant, left, self.patience)
+        return opening(self.schema, self.tenant, left, self.patience, self.settings())
+
+    def settings(self) -> dict[str, str]:
+        """What the transaction says of itself besides, to triggers."""
+        return {}
 
 
-def opening(schema: str, tenant: bytes | None, milliseconds: int, patience: float) -> str:
+def opening(
+    schema: str,
+    tenant: bytes | None,
+    milliseconds: int,
+    patience: float,
+    more: Mapping[str, str] | None = None,
+) -> str:
     """What every transaction begins with. It holds for this transaction alone."""
     wait = min(milliseconds, max(1, int(patience * 1000)))
     settings = {
@@ -116,12 +126,14 @@ def opening(schema: str, tenant: bytes | None, milliseconds: int, patience: floa
         "lock_timeout": f"{wait}ms",
         # A worker that was stopped in the middle must not hold locks for ever.
         "idle_in_transaction_session_timeout": f"{milliseconds}ms",
-        # Every statement here has its index. What was planned while a table was empty must not
-        # read all of it when it is full; and no query is worth compiling.
+        # Every statement here has its index, and stops where it has enough. What was planned while
+        # a table was empty must not read all of it when it is full; no query is worth compiling.
         "enable_seqscan": "off",
+        "enable_bitmapscan": "off",
         "jit": "off",
         "callslip.tenant": "" if tenant is None else tenant.hex(),
         "callslip.all": "yes" if tenant is None else "",
+        **(more or {}),
     }
     calls = (f"set_config('{name}', '{value}', true)" for name, value in settings.items())
     return "SELECT " + ", ".join(calls)
