@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from callslip import ResultStore
 from callslip.patterns.memory import Memory
 
 
-def remember_and_recall(folder: Path, worker: int, count: int) -> list[str]:
+def remember_and_recall(url: str, payloads: str | None, worker: int, count: int) -> list[str]:
     """Remember facts, every other one the same in all processes, and find each again; the ids of
     what could not be found."""
-    memory = Memory(ResultStore(folder, spool=""), ("acme", "ana"))
+    memory = Memory(ResultStore(url, payloads=payloads, spool=""), ("acme", "ana"))
     lost = []
     for n in range(count):
         mine = n % 2 == 0
