@@ -41,11 +41,15 @@ def text(size: int, seed: int = 0) -> str:
 
 
 def operations(
-    worker: Session, reader: Callable[[], Session]
+    worker: Session, reader: Callable[[], Session], part: float
 ) -> list[tuple[str, Callable[[], object]]]:
-    """What is measured, in order. `reader()` is a session of a worker that has cached nothing."""
-    small, large, huge = text(20_000), text(1_000_000), text(10_000_000)
-    rows = [{"id": n, "name": f"n{n}", "v": n * 7919 % 1_000_003} for n in range(50_000)]
+    """What is measured, in order. `reader()` is a session of a worker that has cached nothing.
+
+    `part` of the sizes that the names say: a test that only counts has no need of more."""
+    small, large, huge = text(20_000), text(int(1e6 * part)), text(int(1e7 * part))
+    many = range(int(50_000 * part))
+    rows = [{"id": n, "name": f"n{n}", "v": n * 7919 % 1_000_003} for n in many]
+    middle = int(40_000 * part)
     there = {
         "small": worker.put(small, tool="t").id,
         "large": worker.put(large, tool="t").id,
@@ -65,9 +69,9 @@ def operations(
         ("put, a stream (1 MB)", lambda: worker.put(iter(["2\n", large]), tool="t")),
         ("put, the same again (1 MB)", lambda: worker.put(f"1\n{large}", tool="t")),
         ("page, in the index row", lambda: fresh.read(there["small"])),
-        ("page, its directory not cached", lambda: fresh.read(there["large"], start=40_000)),
-        ("page, warm", lambda: warm.read(there["large"], start=40_000)),
-        ("page, the next one", lambda: warm.read(there["large"], start=40_100)),
+        ("page, its directory not cached", lambda: fresh.read(there["large"], start=middle)),
+        ("page, warm", lambda: warm.read(there["large"], start=middle)),
+        ("page, the next one", lambda: warm.read(there["large"], start=middle + 100)),
         ("search of 1 MB", lambda: warm.search(there["large"], "abcde")),
         ("search of 1 MB, again", lambda: warm.search(there["large"], "abcdf")),
         ("query of 50,000 rows, cold", lambda: fresh.query(there["rows"], where="v > 999990")),
@@ -77,14 +81,16 @@ def operations(
     ]
 
 
-def measured(index: FaultProxy, objects: FaultProxy, dsn: str, payloads: str) -> list[Counted]:
+def measured(
+    index: FaultProxy, objects: FaultProxy, dsn: str, payloads: str, part: float = 1.0
+) -> list[Counted]:
     """Run each operation once, by way of the two proxies."""
     found = []
 
     def session() -> Session:
         return ResultStore(dsn, payloads=payloads, spool="").session("s", user="u", tenant="t")
 
-    for name, work in operations(session(), session):
+    for name, work in operations(session(), session, part):
         index.reset()
         objects.reset()
         began = time.perf_counter()
