@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from callslip import limits
-from callslip.errors import CallslipError
 from callslip.stacks.checkops import CheckIndex
 from callslip.stacks.ops import Flow, do
 
@@ -41,8 +40,8 @@ class SharedClock:
         began = self._own()
         try:
             there = (yield from do(CheckIndex(write=False))).clock
-        except CallslipError:
-            # It cannot answer now: the flow finds that out by itself, and the next one asks again.
+        except Exception:  # noqa: BLE001 - whatever it is, the flow meets it, and decides
+            # It cannot answer now; the next flow asks again.
             return (yield from flow)
         self._offset = 0.0 if there is None else there - (began + self._own()) / 2
         self._asked_at = time.monotonic()

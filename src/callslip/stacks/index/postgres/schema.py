@@ -75,8 +75,8 @@ def migrate(connection: Connection, address: Address) -> None:
         (version,) = db.execute("SELECT coalesce(max(version), 0) FROM schema_version")[0]
         if not check(version, address):
             for statements in MIGRATIONS[version:]:
-                for statement in statements:
-                    db.execute(statement)
+                if statements:
+                    db.execute(";\n".join(statements))
             db.execute(
                 "INSERT INTO schema_version (version) VALUES (%s)"
                 " ON CONFLICT (one) DO UPDATE SET version = excluded.version",

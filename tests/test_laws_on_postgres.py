@@ -1,0 +1,72 @@
+"""The laws, and what a session promises, of a store in PostgreSQL with its payloads in a folder.
+
+The very tests of `test_laws.py` and `test_session.py`: where they name a folder, its index is a
+schema of that name in a real server.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callslip import ResultStore
+from tests import test_laws, test_session
+from tests.servers.postgres import Postgres
+
+_OF_SQLITE = {
+    "test_deleting_by_subject_leaves_no_trace",  # looks for names in SQLite's own file
+    "test_law_9_there_is_no_model_call_on_the_write_path",  # opens memory:// in another process
+    "test_a_wrong_setting_is_named_with_its_value",  # opens nothing
+}
+
+
+def _shared(module: Any) -> dict[str, Any]:
+    names = [name for name in vars(module) if name.startswith("test_")]
+    return {name: getattr(module, name) for name in names if name not in _OF_SQLITE}
+
+
+globals().update(_shared(test_laws))
+globals().update(_shared(test_session))
+store, session = test_session.store, test_session.session
+
+
+@pytest.fixture(scope="module")
+def free(postgres: Postgres) -> tuple[str, list[str]]:
+    """A database, and the names of the schemas in it that are empty."""
+    return postgres.new_database(postgres.new_role()), []
+
+
+@pytest.fixture(autouse=True)
+def _in_postgres(
+    postgres: Postgres, free: tuple[str, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    database, empty = free
+    schemas: dict[Path, str] = {}
+
+    def made(url: Any = None, **settings: Any) -> ResultStore:
+        if not isinstance(url, Path):
+            return ResultStore(url, **settings)
+        if url not in schemas:
+            schemas[url] = empty.pop() if empty else f"s{secrets.token_hex(6)}"
+        settings.setdefault("payloads", url / "payloads")
+        return ResultStore(f"{database}?schema={schemas[url]}", **settings)
+
+    for module in (test_laws, test_session):
+        monkeypatch.setattr(module, "ResultStore", made)
+    yield
+    for schema in schemas.values():
+        if tables := postgres.sql(
+            "SELECT string_agg(format('%I.%I', schemaname, tablename), ', ') FROM pg_tables"
+            f" WHERE schemaname = '{schema}' AND tablename <> 'schema_version'",
+            postgres.dsn_of(database.rpartition("/")[2]),
+        )[0][0]:
+            postgres.sql(
+                f"SET session_replication_role = replica; TRUNCATE {tables};"
+                f" INSERT INTO {schema}.store DEFAULT VALUES",
+                postgres.dsn_of(database.rpartition("/")[2]),
+            )
+            empty.append(schema)
