@@ -50,6 +50,7 @@ class Entry:
 @dataclass(frozen=True, slots=True)
 class Audited(IndexOp[T_co]):
     """An operation on the index and its entries in the audit, in one transaction: both, or neither.
+    A backend that does it in several (a removal of many) writes `entries` with the last.
 
     `entries` makes them of the operation's answer. Besides, as long as the operation is under way,
     the index itself writes an entry for every result and file version that goes (action `expired`,

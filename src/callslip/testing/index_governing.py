@@ -247,24 +247,27 @@ class GoverningContract:
 
     def test_an_operation_and_its_entry_are_one_transaction(self) -> None:
         index = self.open()
-        put(index, insert(make_row(), "res_a"))
 
         def fails(answer: Any) -> list[auditops.Entry]:
             raise ZeroDivisionError
 
-        remove = ops.Remove("deleted", NOW, "acme", "ana", "s", "res_a")
-        op = auditops.Audited(remove, "ana", NOW, fails)
+        put(index, insert(make_row(), "res_a"))
+        quota = Quota(session_results=1)
+        second = insert(make_row("b"), "res_b", quota=quota)
+        op = auditops.Audited(second, "ana", NOW, fails)
         _raises(ZeroDivisionError, lambda: index.run(op))
         assert isinstance(index.run(ops.Get(HOME, "res_a", NOW)), ops.Result)
+        assert index.run(ops.Get(HOME, "res_b", NOW)) is None
         assert _trail(index) == []
-        assert _told(index, remove) == 1
-        assert [each.action for each in _trail(index)] == ["deleted", "erased"]
+        _told(index, second)
+        assert [each.action for each in _trail(index)] == ["evicted", "stored", "erased"]
 
     def test_entries_say_what_was_done_and_come_back_as_they_were_made(self) -> None:
         index = self.open()
         texts = ("actor", "tenant", "user", "session", "id", "tool", "cause", "detail")
-        given = {name: ODD + name for name in texts}
-        odd = auditops.Entry("read", 1.5, outcome="gone", count=3, **given)
+        odd = auditops.Entry("read", 1.5, outcome="gone", count=3)
+        for name in texts:
+            odd = replace(odd, **{name: ODD + name})  # type: ignore[arg-type]
         index.run(auditops.Record([odd]))
         assert _trail(index) == [replace(odd, n=_trail(index)[0].n)]
         _told(index, insert(make_row(), "res_a"))
@@ -314,9 +317,8 @@ class GoverningContract:
         _told(index, insert(make_row("c"), "res_c", ttl=10.0, quota=Quota(session_results=2)))
         _told(index, ops.Sweep(NOW + 11, 200, 1000.0))
         actions = [(each.action, each.id) for each in _trail(index) if each.action != "erased"]
-        assert actions == [
-            ("evicted", "res_a"), ("stored", "res_c"), ("expired", "res_b"), ("expired", "res_c"),
-        ]  # fmt: skip
+        assert actions[:2] == [("evicted", "res_a"), ("stored", "res_c")]
+        assert sorted(actions[2:]) == [("expired", "res_b"), ("expired", "res_c")]
 
     def test_erased_is_said_when_nothing_is_left(self) -> None:
         index = self.open()

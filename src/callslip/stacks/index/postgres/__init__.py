@@ -13,12 +13,15 @@ from typing import Any, TypeVar, cast
 from callslip.errors import SettingsError, StoreUnavailable
 from callslip.limits import MIGRATION_SECONDS
 from callslip.stacks import fileops, ops
+from callslip.stacks.auditops import Audited
 from callslip.stacks.checkops import CheckIndex
 
 try:
     from callslip.stacks.index.postgres import (
         about,
+        auditing,
         files,
+        governing,
         inserting,
         keys,
         memory,
@@ -53,6 +56,7 @@ READS: dict[type, Does] = {
     ops.Count: upkeep.count,
     ops.Sessions: upkeep.list_sessions,
     CheckIndex: about.facts,
+    **governing.READS,
     **memory.READS,
     **keys.READS,
     **shares.READS,
@@ -75,6 +79,7 @@ WRITES: dict[type, Does] = {
     ops.Forget: upkeep.forget,
     ops.Repair: repairing.repair,
     fileops.WriteFile: files.write,
+    **governing.WRITES,
     **memory.WRITES,
     **keys.WRITES,
     **shares.WRITES,
@@ -108,6 +113,8 @@ class PostgresIndex:
 
     def run(self, op: ops.Op[T], /) -> T:
         """Do one operation, as its docstring in `callslip.stacks.ops` says."""
+        if isinstance(op, Audited):
+            return cast("T", self._told(op))
         kind = type(op)
         if kind in ACTIVITIES:
             return cast("T", self._active(ACTIVITIES[kind], op))
@@ -139,6 +146,32 @@ class PostgresIndex:
                 # replica, too, going on reading is worth more than the note.
                 _logger.warning("activity of a session could not be noted: %s", error.reason)
         return answer
+
+    def _told(self, op: Audited[Any]) -> Any:
+        """An operation and its entries. One of several transactions is told at their end; what goes
+        with each is told in it."""
+        inner, server = op.op, self.server.making(auditing.telling(op))
+        kind = type(inner)
+
+        def entries(db: Any, answer: Any) -> Any:
+            auditing.write(db, op.entries(answer))
+            return answer
+
+        def work(db: Any) -> Any:
+            if kind not in ACTIVITIES:
+                return entries(db, {**READS, **WRITES}[kind](db, inner))
+            answer, session = ACTIVITIES[kind](db, inner)
+            if session is not None and session.due(op.at):
+                sessions.touch(db, session, op.at)
+            return entries(db, answer)
+
+        tenant = tenant_of(inner)
+        if kind in LONG:
+            answer = LONG[kind](server, inner)
+            server.transact(lambda db: entries(db, answer), tenant=tenant, again=True)
+            return answer
+        again = kind in ACTIVITIES or kind in READS or kind in AGAIN
+        return server.transact(work, tenant=tenant, again=again)
 
     def close(self) -> None:
         """Let go of the connections; a later operation opens them again."""

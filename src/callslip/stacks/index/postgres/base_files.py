@@ -72,7 +72,7 @@ FILES: tuple[str, ...] = (
     f"""CREATE FUNCTION write_file(_tenant bytea, _name bytea, _user bytea, _ttl float8,
         _now float8, _path bytea, _shape bytea, _size bigint, _version bigint, _line bytea,
         _step bytea, _expect bigint, _call bytea, _digest bytea, _form bytea, _packed bigint,
-        _trailer bigint, _key bytea, _data bytea, _most bigint[])
+        _trailer bigint, _key bytea, _data bytea, _most bigint[], _subjects bytea[])
     RETURNS TABLE (outcome text, adopted boolean, f_path bytea, f_version bigint, f_shape bytea,
         f_written_at float8, p_digest bytea, p_form bytea, p_packed bigint, p_trailer bigint,
         p_key bytea, p_data bytea)
@@ -130,6 +130,7 @@ FILES: tuple[str, ...] = (
             IF _most IS NOT NULL AND NOT enforce(_tenant, s.n, -1, _most, _now) THEN
                 RAISE EXCEPTION 'the files fill the quota' USING ERRCODE = '{FULL}';
             END IF;
+            PERFORM add_subjects(_tenant, s.n, convert_to('file:' || f.version, 'UTF8'), _subjects);
         ELSIF p.n IS NOT NULL THEN
             PERFORM let_go(ARRAY[p.n]);
         END IF;

@@ -10,6 +10,8 @@ GONE = "CS001"
 """SQLSTATE: the payload that was seen is not there any more; nothing is written."""
 TAKEN = "CS002"
 """SQLSTATE: every id that was offered is another's."""
+KEPT = "CS004"
+"""SQLSTATE: a legal hold keeps what would have to go for a quota."""
 
 FUNCTIONS: tuple[str, ...] = (
     # Those payloads have so many references less; what none is left of goes.
@@ -46,7 +48,12 @@ FUNCTIONS: tuple[str, ...] = (
             INSERT INTO sessions (tenant, name, "user", active_at, ttl, expires_at)
                 VALUES (_tenant, _name, _user, _now, _ttl, _now + _ttl)
                 ON CONFLICT DO NOTHING RETURNING * INTO s;
-            IF FOUND THEN RETURN s; END IF;
+            IF FOUND THEN
+                IF is_held(s) THEN
+                    UPDATE sessions SET held = true WHERE n = s.n RETURNING * INTO s;
+                END IF;
+                RETURN s;
+            END IF;
         END LOOP;
     END $$""",
     # Open and active from now on. Rows of a session that had run out stay below its floor; files
@@ -54,7 +61,7 @@ FUNCTIONS: tuple[str, ...] = (
     """CREATE FUNCTION open_session(s sessions, _ttl float8, _now float8) RETURNS sessions
     LANGUAGE plpgsql AS $$
     BEGIN
-        IF NOT s.closed AND s.expires_at < _now THEN
+        IF NOT s.closed AND NOT s.held AND s.expires_at < _now THEN
             PERFORM drop_files(s.n, 4611686018427387904);
             UPDATE sessions SET floor = next_seq, floor_at = expires_at, dead = results,
                 dead_bytes = content_bytes WHERE n = s.n;
@@ -121,7 +128,8 @@ FUNCTIONS: tuple[str, ...] = (
     f"""CREATE FUNCTION insert_result(_tenant bytea, _name bytea, _user bytea, _ttl float8,
         _now float8, _ids bytea[], _call bytea, _tool bytea, _args bytea, _status bytea,
         _shape bytea, _preview bytea, _size bigint, _created_at float8, _digest bytea, _form bytea,
-        _packed bigint, _trailer bigint, _key bytea, _data bytea, _most bigint[])
+        _packed bigint, _trailer bigint, _key bytea, _data bytea, _most bigint[],
+        _expires_at float8, _subjects bytea[])
     RETURNS TABLE (created boolean, adopted boolean, r_id bytea, r_call bytea, r_tool bytea,
         r_args bytea, r_status bytea, r_shape bytea, r_preview bytea, r_created_at float8,
         r_same_as bytea, p_digest bytea, p_form bytea, p_packed bigint, p_trailer bigint,
@@ -134,6 +142,7 @@ FUNCTIONS: tuple[str, ...] = (
         _payload bigint;
         _adopted boolean;
         _created boolean := true;
+        within boolean;
         chosen record;
         _seq bigint;
     BEGIN
@@ -145,7 +154,8 @@ FUNCTIONS: tuple[str, ...] = (
             adopt(p, _tenant, _digest, _form, _packed, _trailer, _key, _data) a;
         -- An id that this call and content had before wins over a shorter one that became free: a
         -- replay gives the same handle.
-        SELECT i.id, r.seq, t.id IS NOT NULL AS buried INTO chosen
+        SELECT i.id, r.seq, t.id IS NOT NULL AS buried,
+                coalesce(r.expires_at < _now, false) AS ran_out INTO chosen
             FROM unnest(_ids) WITH ORDINALITY i (id, place)
             LEFT JOIN results r ON r.session = s.n AND r.id = i.id
             LEFT JOIN tombstones t ON t.session = s.n AND t.id = i.id
@@ -156,7 +166,7 @@ FUNCTIONS: tuple[str, ...] = (
             RAISE EXCEPTION 'no id is free' USING ERRCODE = '{TAKEN}';
         END IF;
         _seq := chosen.seq;
-        IF _seq IS NOT NULL AND _seq >= s.floor THEN
+        IF _seq IS NOT NULL AND _seq >= s.floor AND NOT chosen.ran_out THEN
             _created := false;
         ELSE
             IF _seq IS NOT NULL THEN
@@ -167,20 +177,30 @@ FUNCTIONS: tuple[str, ...] = (
             END IF;
             _seq := s.next_seq;
             INSERT INTO results (tenant, session, seq, id, call, payload, size, created_at, tool,
-                    status, args, shape, preview)
+                    status, args, shape, preview, expires_at, held_expiry)
                 VALUES (_tenant, s.n, _seq, chosen.id, _call, _payload, _size, _created_at, _tool,
-                    _status, _args, _shape, _preview);
+                    _status, _args, _shape, _preview, CASE WHEN NOT s.held THEN _expires_at END,
+                    CASE WHEN s.held THEN _expires_at END);
+            -- Without a hold a single result may be larger than its quota: it is the newest.
             IF _most IS NOT NULL THEN
-                PERFORM enforce(_tenant, s.n, _seq, _most, _now);
+                within := enforce(_tenant, s.n, _seq, _most, _now);
+                IF NOT within AND (s.held OR (coalesce(_most[3], _most[4]) IS NOT NULL
+                    AND EXISTS (SELECT 1 FROM sessions WHERE tenant = _tenant AND held))) THEN
+                    RAISE EXCEPTION 'a hold keeps what fills the quota' USING ERRCODE = '{KEPT}';
+                END IF;
             END IF;
             -- After the quota, so that it never names a row which this very insert pushed out. A
             -- row that names another was never shown in full, so it is not the one to name.
             UPDATE results SET same_as = first.id FROM
                 (SELECT id FROM results WHERE payload = _payload AND session = s.n
-                    AND seq >= s.floor AND seq < _seq AND same_as = '' ORDER BY seq LIMIT 1) first
+                    AND seq >= s.floor AND seq < _seq AND same_as = ''
+                    AND coalesce(expires_at >= _now, true) ORDER BY seq LIMIT 1) first
                 WHERE session = s.n AND seq = _seq;
         END IF;
         UPDATE payloads SET refs = refs - 1 WHERE n = _payload;
+        IF _subjects <> '{{}}' THEN
+            PERFORM add_subjects(_tenant, s.n, chosen.id, _subjects);
+        END IF;
         RETURN QUERY SELECT _created, _adopted, r.id, r.call, r.tool, r.args, r.status, r.shape,
             r.preview, r.created_at, r.same_as, p.digest, p.form, p.packed, p.trailer, p.key,
             CASE WHEN _data IS NULL THEN p.data END

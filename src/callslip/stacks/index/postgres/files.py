@@ -95,11 +95,11 @@ def write(db: Db, op: WriteFile) -> Wrote | None:
     values = (
         *sessions.key_of(op.scope), op.ttl, op.now, to_blob(op.path), shape_to_blob(op.shape),
         op.shape.size, *_view(op.view), op.expect, op.call, *place_of(op.payload),
-        caps_of(op.quota),
+        caps_of(op.quota), [to_blob(name) for name in op.subjects],
     )  # fmt: skip
-    marks = ", ".join(["%s"] * (len(values) - 1))
+    marks = ", ".join(["%s"] * (len(values) - 2))
     try:
-        row = db.finish(f"SELECT * FROM write_file({marks}, %s::bigint[])", values)[0]
+        row = db.finish(f"SELECT * FROM write_file({marks}, %s::bigint[], %s::bytea[])", values)[0]
     except psycopg.Error as error:
         if error.sqlstate == GONE:
             db.rollback()

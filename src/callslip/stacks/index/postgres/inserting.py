@@ -9,7 +9,7 @@ import psycopg
 from callslip.errors import StoreUnavailable
 from callslip.handle import Quota
 from callslip.stacks import ops
-from callslip.stacks.index.postgres.base_functions import GONE, TAKEN
+from callslip.stacks.index.postgres.base_functions import GONE, KEPT, TAKEN
 from callslip.stacks.index.postgres.results import result_from
 from callslip.stacks.index.postgres.sessions import key_of
 from callslip.stacks.index.postgres.transaction import Db
@@ -40,18 +40,21 @@ def insert(db: Db, op: ops.Insert) -> ops.Inserted | None:
         [to_blob(id) for id in sorted(op.ids, key=len)],
         result.call, to_blob(result.tool), to_blob(result.args), to_blob(result.status),
         shape_to_blob(result.shape), to_blob(result.preview), result.shape.size, result.created_at,
-        *place_of(given), caps_of(op.quota),
+        *place_of(given), caps_of(op.quota), op.expires_at, [to_blob(name) for name in op.subjects],
     )  # fmt: skip
-    marks = ", ".join(
-        "%s::bytea[]" if n == 5 else "%s::bigint[]" if n == len(values) - 1 else "%s"
-        for n in range(len(values))
-    )
+    last = len(values) - 1
+    kinds = {5: "::bytea[]", last - 2: "::bigint[]", last: "::bytea[]"}
+    marks = ", ".join(f"%s{kinds.get(n, '')}" for n in range(len(values)))
     try:
         row = db.finish(f"SELECT * FROM insert_result({marks})", values)[0]
     except psycopg.Error as error:
         if error.sqlstate == GONE:
             db.rollback()
             return None
+        if error.sqlstate == KEPT:
+            raise StoreUnavailable(
+                "what fills the quota is under a legal hold", reason="over quota"
+            ) from None
         if error.sqlstate == TAKEN:
             raise StoreUnavailable(
                 "every id offered for a result is taken in its session", reason="failed"

@@ -13,7 +13,7 @@ from callslip.errors import StoreUnavailable
 from callslip.limits import FACT_VERSIONS
 from callslip.stacks.index.memory_rows import COLUMNS, Row, row_of, to_json
 from callslip.stacks.index.memory_rules import alike, merged, refiled, size_of, unchanged
-from callslip.stacks.index.postgres import memory_spaces
+from callslip.stacks.index.postgres import holding, memory_spaces
 from callslip.stacks.index.postgres.memory_spaces import Space, key_mark
 from callslip.stacks.index.postgres.memory_words import Changes
 from callslip.stacks.index.postgres.transaction import Db
@@ -39,13 +39,16 @@ class Writing:
         self.space = space
         self.changes = Changes(space.namespace, space.n)
         self.tenant = to_blob(space.namespace[0]) if space.namespace else b""
+        self.held = False
+        """Whether a legal hold keeps what is there."""
 
     # --- found ---
 
     def living(self, now: float, condition: str, values: Sequence[Any]) -> Row | None:
-        """The first fact so; those that have run out go at once, so they are not in the way."""
+        """The first fact so; those that have run out go at once, so they are not in the way. Under
+        a legal hold none goes: what has run out is told anew."""
         while (found := self.one(condition, values)) is not None:
-            if not found.gone(now):
+            if self.held or not found.gone(now):
                 return found
             self.delete([found.n])
         return None
@@ -170,6 +173,7 @@ class Writing:
 def remember(db: Db, op: Remember) -> Remembered:
     """Do `memoryops.Remember`."""
     writing = Writing(db, memory_spaces.make(db, op.namespace))
+    writing.held = holding.of_memory(db, op.namespace) is not None
     told, found = op.told, None
     if told.key is not None:
         found = writing.living(op.now, "m.key_mark = %s", (key_mark(told.key),))
@@ -189,6 +193,18 @@ def remember(db: Db, op: Remember) -> Remembered:
         fact = writing.changed(found, told, "superseded", op.now, 1)
         did = Remembered("superseded", fact, found.fact)
     evicted = _enforce(writing, op, did.fact.id)
+    if op.subjects:
+        db.execute(
+            "INSERT INTO memory_subjects (tenant, name, fact) SELECT %s, x, m.n"
+            " FROM unnest(%s::bytea[]) x, memories m WHERE m.space = %s AND m.id = %s"
+            " ON CONFLICT DO NOTHING",
+            (
+                writing.tenant,
+                [to_blob(name) for name in op.subjects],
+                writing.space.n,
+                to_blob(did.fact.id),
+            ),
+        )
     writing.end()
     return replace(did, evicted=evicted)
 
@@ -233,6 +249,10 @@ def _enforce(writing: Writing, op: Remember, kept: str) -> int:
     space = writing.space
     gone = 0
     while space.facts > most_facts or space.bytes > most_bytes:
+        if writing.held:
+            raise StoreUnavailable(
+                "what fills the quota is under a legal hold", reason="over quota"
+            )
         rows = writing.db.execute(
             "SELECT n, size FROM memories WHERE space = %s AND id <> %s"
             " ORDER BY coalesce(expires_at > %s, true), updated_at, n LIMIT %s",

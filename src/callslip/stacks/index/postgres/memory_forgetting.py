@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from callslip.stacks.index.memory_rows import parts_of
-from callslip.stacks.index.postgres import memory_spaces
+from callslip.stacks.index.postgres import holding, memory_spaces
 from callslip.stacks.index.postgres.memories import Writing
 from callslip.stacks.index.postgres.memory_spaces import RANGE, key_mark, within
 from callslip.stacks.index.postgres.server import Server
@@ -26,6 +26,7 @@ def forget(server: Server, op: ForgetFacts) -> int:
     tenant = to_blob(op.namespace[0]) if op.namespace else None
     if op.id is not None or op.key is not None:
         return server.transact(lambda db: _forget_one(db, op), tenant=tenant, again=False)
+    server.transact(lambda db: holding.refuse_memory(db, op.namespace), tenant=tenant, again=True)
     return forget_below(server, op.namespace)
 
 
@@ -43,6 +44,7 @@ def forget_below(server: Server, namespace: Namespace) -> int:
 
 
 def _forget_one(db: Db, op: ForgetFacts) -> int:
+    holding.refuse_memory(db, op.namespace)
     space = memory_spaces.lock(db, op.namespace)
     if space is None:
         return 0
@@ -107,6 +109,8 @@ def sweep(db: Db, op: SweepFacts) -> int:
             "SELECT n FROM memories WHERE n = ANY(%s::bigint[]) AND expires_at <= %s",
             (spaces[parts], op.now),
         )
+        if holding.of_memory(db, space.namespace) is not None:
+            continue
         writing = Writing(db, space)
         gone += writing.delete([n for (n,) in due])
         ended.append(writing)

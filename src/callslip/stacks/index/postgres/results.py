@@ -19,8 +19,8 @@ RESULT = (
 )
 _GRAVE = "t.id, t.tool, t.args, t.shape, t.why, t.gone_at"
 _NO_GRAVE = "NULL::bytea, NULL, NULL, NULL, NULL, NULL"
-_OWNER = 16
-"""Where the user and the session of a shared row's owner stand, behind `RESULT` and two more."""
+_OWNER = 17
+"""Where the user and the session of a shared row's owner stand, behind `RESULT` and three more."""
 
 
 def result_from(scope: Scope, row: Sequence[Any], data: bytes | None) -> ops.Result:
@@ -48,13 +48,14 @@ def get(db: Db, op: ops.Get) -> tuple[ops.Result | ops.Tombstone | None, Session
     """
     id = to_blob(op.id)
     rows = db.finish(
-        f"SELECT {sessions.COLUMNS}, {RESULT}, p.data, r.seq, NULL::bytea, NULL::bytea, {_GRAVE}"
+        f"SELECT {sessions.COLUMNS}, {RESULT}, p.data, r.seq, r.expires_at, NULL::bytea,"
+        f" NULL::bytea, {_GRAVE}"
         " FROM sessions s"
         " LEFT JOIN results r ON r.session = s.n AND r.id = %s"
         " LEFT JOIN payloads p ON p.n = r.payload"
         " LEFT JOIN tombstones t ON t.session = s.n AND t.id = %s"
         f" WHERE {sessions.WHERE}"
-        f' UNION ALL (SELECT {sessions.COLUMNS}, {RESULT}, p.data, r.seq, s."user", s.name,'
+        f' UNION ALL (SELECT {sessions.COLUMNS}, {RESULT}, p.data, r.seq, NULL, s."user", s.name,'
         f" {_NO_GRAVE} FROM {shares.RECEIVED} JOIN payloads p ON p.n = r.payload"
         f" WHERE h.id = %s AND {shares.TO} LIMIT 1)",
         (id, id, *sessions.key_of(op.scope), id, *shares.to(op.scope, op.now)),
@@ -91,11 +92,16 @@ def _received(scope: Scope, row: Sequence[Any], data: bytes | None) -> ops.Resul
 
 
 def _as_read(op: ops.Get, session: Session, row: Sequence[Any]) -> ops.Result | ops.Tombstone:
-    seq = row[15]
+    seq, runs_out = row[15:17]
     result = result_from(op.scope, row, row[14])
-    if seq >= session.floor and not session.expired(op.now):
+    if seq < session.floor:
+        at: float | None = session.floor_at
+    elif session.expired(op.now):
+        at = session.expires_at
+    elif runs_out is not None and runs_out < op.now:
+        at = runs_out
+    else:
         return result
-    at = session.floor_at if seq < session.floor else session.expires_at
     assert at is not None
     return ops.Tombstone(result.id, result.tool, result.args, result.shape, "expired", at)
 
@@ -109,8 +115,9 @@ _SHARED = (
 """The rows that were shared with a scope, once each; not those of whose id it has one itself."""
 
 _OWN_LIVE = (
-    "coalesce((SELECT CASE WHEN s.closed OR coalesce(s.expires_at < %s, false) THEN 0"
-    f" ELSE s.results - s.dead END FROM sessions s WHERE {sessions.WHERE}), 0)"
+    "coalesce((SELECT CASE WHEN s.closed OR (NOT s.held AND coalesce(s.expires_at < %s, false))"
+    " THEN 0 ELSE s.results - s.dead - (SELECT count(*) FROM results WHERE session = s.n"
+    f" AND expires_at < %s AND seq >= s.floor) END FROM sessions s WHERE {sessions.WHERE}), 0)"
 )
 
 
@@ -122,34 +129,36 @@ def list_live(db: Db, op: ops.List) -> tuple[tuple[Sequence[ops.Result], int], S
     # after the first: so a list's end costs what its start does.
     rows = db.finish(
         f"WITH given AS MATERIALIZED ({_SHARED})"
-        f" (SELECT {sessions.COLUMNS}, {RESULT}, NULL::bytea, (SELECT count(*) FROM given),"
-        " NULL::bytea, NULL::bytea, r.seq FROM (SELECT 1) one"
+        f" (SELECT {sessions.COLUMNS}, {RESULT}, o.ran_out, (SELECT count(*) FROM given),"
+        " NULL, NULL::bytea, NULL::bytea, r.seq FROM (SELECT 1) one"
         f" LEFT JOIN sessions s ON {sessions.WHERE}"
         " LEFT JOIN LATERAL (SELECT"
         " (SELECT seq FROM results WHERE session = s.n AND seq >= s.floor ORDER BY seq LIMIT 1) a,"
         " (SELECT seq FROM results WHERE session = s.n AND seq >= s.floor ORDER BY seq DESC LIMIT 1)"
         " b) e ON true"
-        " LEFT JOIN LATERAL (SELECT coalesce(e.b - e.a + 1 = s.results - s.dead, true) dense) d"
-        " ON true"
+        " LEFT JOIN LATERAL (SELECT count(*) ran_out FROM results WHERE session = s.n"
+        " AND expires_at < %s AND seq >= s.floor) o ON true"
+        " LEFT JOIN LATERAL (SELECT o.ran_out = 0"
+        " AND coalesce(e.b - e.a + 1 = s.results - s.dead, true) dense) d ON true"
         " LEFT JOIN LATERAL (SELECT * FROM results WHERE session = s.n AND %s > 0"
-        " AND NOT s.closed AND NOT coalesce(s.expires_at < %s, false)"
-        " AND seq >= CASE WHEN d.dense THEN e.a + %s ELSE s.floor END"
+        " AND NOT s.closed AND (s.held OR NOT coalesce(s.expires_at < %s, false))"
+        " AND coalesce(expires_at >= %s, true) AND seq >= CASE WHEN d.dense THEN e.a + %s ELSE s.floor END"
         " ORDER BY seq OFFSET CASE WHEN d.dense THEN 0 ELSE %s END LIMIT %s) r ON true"
         " LEFT JOIN payloads p ON p.n = r.payload ORDER BY r.seq)"
-        f' UNION ALL (SELECT {sessions.COLUMNS}, {RESULT}, NULL::bytea, 0, s."user", s.name, g.first'
+        f' UNION ALL (SELECT {sessions.COLUMNS}, {RESULT}, 0, 0, NULL, s."user", s.name, g.first'
         f" FROM (SELECT * FROM given ORDER BY first OFFSET greatest(%s - {_OWN_LIVE}, 0)"
         f" LIMIT greatest(%s - greatest({_OWN_LIVE} - %s, 0), 0)) g"
         " JOIN sessions s ON s.n = g.owner JOIN results r ON r.session = g.owner AND r.seq = g.seq"
         " JOIN payloads p ON p.n = r.payload ORDER BY g.first)",
         (
             *(*shares.to(op.scope, op.now), *key),
-            *(*key, limit, op.now, after, after, limit),
-            *(after, op.now, *key),
-            *(limit, op.now, *key, after),
+            *(*key, op.now, limit, op.now, op.now, after, after, limit),
+            *(after, op.now, op.now, *key),
+            *(limit, op.now, op.now, *key, after),
         ),
     )
     session = None if rows[0][0] is None else session_from(rows[0])
-    given = rows[0][sessions.WIDTH + 15]
+    ran_out, given = rows[0][sessions.WIDTH + 14 : sessions.WIDTH + 16]
     found = []
     for row in rows:
         part = row[sessions.WIDTH :]
@@ -158,4 +167,5 @@ def list_live(db: Db, op: ops.List) -> tuple[tuple[Sequence[ops.Result], int], S
         own = part[_OWNER] is None
         found.append(result_from(op.scope, part, None) if own else _received(op.scope, part, None))
     live = 0 if session is None else session.live(op.now)
+    live = live and live - ran_out
     return (found or (), live + given), session

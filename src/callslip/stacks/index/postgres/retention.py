@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from callslip.errors import SettingsError, StoreUnavailable
 from callslip.limits import TOMBSTONE_SECONDS
-from callslip.stacks.index.postgres import memory, shares
+from callslip.stacks.index.postgres import holding, memory, shares
 from callslip.stacks.index.postgres.server import Server
 from callslip.stacks.index.postgres.transaction import Db
 from callslip.stacks.index.rows import to_blob
@@ -27,6 +27,7 @@ def remove(server: Server, op: Remove) -> int:
         id = to_blob(op.id)
 
         def one(db: Db) -> int:
+            holding.refuse(db, op.tenant, op.user, op.session)
             values = (tenant, user, name, id, op.why, op.now, op.tombstones)
             return int(db.finish(f"SELECT remove_one({_marks(7)})", values)[0][0])
 
@@ -35,6 +36,7 @@ def remove(server: Server, op: Remove) -> int:
     while after is not None:
 
         def some(db: Db, after: int = after) -> tuple[int, int | None]:
+            holding.refuse(db, op.tenant, op.user, op.session)
             values = (tenant, user, name, op.why, op.now, op.tombstones, after, BATCH)
             row = db.finish(f"SELECT * FROM remove_some({_marks(8)})", values)[0]
             return row[0], row[1]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from copy import copy
 from typing import TypeVar
 
 import psycopg
@@ -68,6 +69,13 @@ class Server:
         self.address = address_of(url)
         self.pool = Pool(self.address)
         self._current = False
+        self._made: Callable[..., Db] = Db
+
+    def making(self, made: Callable[..., Db]) -> Server:
+        """The same server, whose transactions are of another kind (`auditing.telling`)."""
+        other = copy(self)
+        other._made = made
+        return other
 
     def transact(
         self,
@@ -89,7 +97,7 @@ class Server:
             try:
                 self._migrate(until)
                 with self.pool.borrow(until) as connection:
-                    db = Db(connection, self.address.schema, tenant)
+                    db = self._made(connection, self.address.schema, tenant)
                     try:
                         answer = work(db)
                         db.commit()

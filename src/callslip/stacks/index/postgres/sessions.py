@@ -10,8 +10,8 @@ from callslip.handle import Scope
 from callslip.stacks.index.postgres.transaction import Db
 from callslip.stacks.index.rows import to_blob, touch_after
 
-COLUMNS = "s.n, s.active_at, s.ttl, s.expires_at, s.closed, s.floor, s.floor_at, s.results, s.dead"
-WIDTH = 9
+COLUMNS = "s.n, s.active_at, s.ttl, s.expires_at, s.closed, s.floor, s.floor_at, s.results, s.dead, s.held"
+WIDTH = 10
 WHERE = 's.tenant = %s AND s.name = %s AND s."user" = %s'
 
 
@@ -28,17 +28,20 @@ class Session:
     floor_at: float
     results: int
     dead: int
+    held: bool
 
     def expired(self, now: float) -> bool:
-        """Whether its ttl has run out, swept or not."""
-        return not self.closed and self.expires_at is not None and self.expires_at < now
+        """Whether its ttl has run out, swept or not. While it is held, it never has."""
+        if self.closed or self.held or self.expires_at is None:
+            return False
+        return self.expires_at < now
 
     def ended(self, now: float) -> bool:
         """Whether a reader finds nothing in it any more."""
         return self.closed or self.expired(now)
 
     def live(self, now: float) -> int:
-        """How many rows a reader sees."""
+        """How many rows a reader sees, and those that ran out by themselves."""
         return 0 if self.ended(now) else self.results - self.dead
 
     def due(self, now: float) -> bool:
@@ -68,6 +71,6 @@ def touch(db: Db, session: Session, now: float) -> None:
     db.finish(
         "UPDATE sessions SET active_at = %s, expires_at = %s + ttl WHERE n ="
         " (SELECT n FROM sessions WHERE n = %s AND NOT closed AND active_at < %s"
-        " AND (expires_at IS NULL OR expires_at >= %s) FOR UPDATE SKIP LOCKED)",
+        " AND (expires_at IS NULL OR held OR expires_at >= %s) FOR UPDATE SKIP LOCKED)",
         (now, now, session.n, now, now),
     )

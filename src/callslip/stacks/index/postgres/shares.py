@@ -12,7 +12,10 @@ from callslip.stacks.index.rows import to_blob, to_text
 from callslip.stacks.shareops import Revoke, Share, Shares
 
 _COLUMNS = 'h.name, h.id, h."user", h.session, h.made_at, h.until'
-_LIVE = "r.seq >= s.floor AND NOT s.closed AND (s.expires_at IS NULL OR s.expires_at >= %s)"
+_LIVE = (
+    "r.seq >= s.floor AND NOT s.closed AND (s.expires_at IS NULL OR s.held OR s.expires_at >= %s)"
+    " AND (r.expires_at IS NULL OR r.expires_at >= %s)"
+)
 
 RECEIVED = (
     "shares h JOIN sessions s ON s.n = h.owner"
@@ -27,7 +30,7 @@ TO = f'h.tenant = %s AND h."user" = %s AND h.session IN (%s, %s) AND h.until > %
 def to(scope: Scope, now: float) -> tuple[Any, ...]:
     """The values of `TO`."""
     tenant, user = to_blob(scope.tenant), to_blob(scope.user)
-    return tenant, user, b"", _session_blob(scope.session), now, now
+    return tenant, user, b"", _session_blob(scope.session), now, now, now
 
 
 def share(db: Db, op: Share) -> Shared | None:
@@ -47,6 +50,7 @@ def share(db: Db, op: Share) -> Shared | None:
             to_blob(op.id),
             *sessions.key_of(op.scope),
             op.now,
+            op.now,
         ),
     ).fetchone()
     return None if row is None else _shared(row)
@@ -58,7 +62,7 @@ def revoke(db: Db, op: Revoke) -> int:
         f"DELETE FROM shares h USING sessions s WHERE h.owner = s.n AND {sessions.WHERE}"
         " AND (%s::bytea IS NULL OR h.name = %s) AND (%s::bytea IS NULL OR h.id = %s)"
         " RETURNING h.until > %s AND h.seq >= s.floor AND NOT s.closed"
-        " AND (s.expires_at IS NULL OR s.expires_at >= %s)"
+        " AND (s.expires_at IS NULL OR s.held OR s.expires_at >= %s)"
     )
     name = None if op.name is None else to_blob(op.name)
     id = None if op.id is None else to_blob(op.id)
@@ -74,6 +78,7 @@ def list_given(db: Db, op: Shares) -> Sequence[Shared]:
         " AND (%s::bytea IS NULL OR h.id = %s) ORDER BY h.n LIMIT %s OFFSET %s",
         (
             *sessions.key_of(op.scope),
+            op.now,
             op.now,
             op.now,
             id,

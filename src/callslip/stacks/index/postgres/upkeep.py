@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from callslip.handle import Scope
 from callslip.stacks import ops
-from callslip.stacks.index.postgres import sessions
+from callslip.stacks.index.postgres import auditing, sessions
 from callslip.stacks.index.postgres.base_schema import COUNTED
 from callslip.stacks.index.postgres.transaction import Db
 from callslip.stacks.index.rows import payload_from, to_blob, to_text
@@ -29,8 +29,7 @@ def garbage(db: Db, op: ops.Garbage) -> Sequence[str]:
 
 def forget(db: Db, op: ops.Forget) -> None:
     """Do `ops.Forget`."""
-    keys = [to_blob(key) for key in op.keys]
-    db.finish("DELETE FROM garbage WHERE key = ANY(%s::bytea[])", (keys,))
+    auditing.erased(db, [to_blob(key) for key in op.keys], op.now)
 
 
 def known_keys(db: Db, op: ops.KnownKeys) -> frozenset[str]:

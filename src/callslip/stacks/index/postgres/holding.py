@@ -1,0 +1,100 @@
+"""Legal holds in PostgreSQL: placed, lifted, and asked of before anything goes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from callslip.errors import LegalHold
+from callslip.stacks.auditops import HeldBy, Hold, Holds, PlaceHold, Release
+from callslip.stacks.index.postgres.transaction import Db
+from callslip.stacks.index.rows import to_blob, to_text
+from callslip.stacks.memoryops import Namespace
+
+_COLUMNS = 'n, tenant, "user", session, reason, actor, since'
+
+
+def _blob(text: str | None) -> bytes | None:
+    return None if text is None else to_blob(text)
+
+
+def _text(blob: bytes | None) -> str | None:
+    return None if blob is None else to_text(blob)
+
+
+def _hold(row: Sequence[Any]) -> Hold:
+    n, tenant, user, session, reason, actor, since = row
+    return Hold(
+        n, to_text(tenant), _text(user), _text(session), to_text(reason), to_text(actor), since
+    )
+
+
+def place(db: Db, op: PlaceHold) -> Hold:
+    """Do `auditops.PlaceHold`."""
+    reach = (to_blob(op.tenant), _blob(op.user), _blob(op.session))
+    # A session that is opened just now is either seen here, or sees the hold.
+    db.execute("LOCK TABLE sessions IN SHARE ROW EXCLUSIVE MODE")
+    row = db.execute(
+        'INSERT INTO holds (tenant, "user", session, reason, actor, since)'
+        f" VALUES (%s, %s, %s, %s, %s, %s) RETURNING {_COLUMNS}",
+        (*reach, to_blob(op.reason), to_blob(op.actor), op.now),
+    )[0]
+    db.finish("SELECT mark_held(%s, %s, %s)", reach)
+    return _hold(row)
+
+
+def release(db: Db, op: Release) -> Sequence[Hold]:
+    """Do `auditops.Release`."""
+    reach = (to_blob(op.tenant), _blob(op.user), _blob(op.session))
+    db.execute("LOCK TABLE sessions IN SHARE ROW EXCLUSIVE MODE")
+    rows = db.execute(
+        'DELETE FROM holds WHERE tenant = %s AND "user" IS NOT DISTINCT FROM %s'
+        f" AND session IS NOT DISTINCT FROM %s RETURNING {_COLUMNS}",
+        reach,
+    )
+    db.finish("SELECT mark_held(%s, %s, %s)", reach)
+    return [_hold(row) for row in sorted(rows)]
+
+
+def holds(db: Db, op: Holds) -> Sequence[Hold]:
+    """Do `auditops.Holds`."""
+    where, values = ("", ()) if op.tenant is None else ("WHERE tenant = %s", (to_blob(op.tenant),))
+    return [
+        _hold(row) for row in db.finish(f"SELECT {_COLUMNS} FROM holds {where} ORDER BY n", values)
+    ]
+
+
+def held_by(db: Db, op: HeldBy) -> Sequence[Hold]:
+    """Do `auditops.HeldBy`."""
+    return reaching(db, op.tenant, op.user, op.session)
+
+
+def reaching(
+    db: Db, tenant: str | None, user: str | None = None, session: str | None = None
+) -> Sequence[Hold]:
+    """The holds that reach into that. No other is placed until this transaction is over."""
+    rows = db.execute(
+        f"SELECT {_COLUMNS} FROM holds_on(%s, %s, %s)", (_blob(tenant), _blob(user), _blob(session))
+    )
+    return [_hold(row) for row in rows]
+
+
+def refuse(db: Db, tenant: str, user: str | None = None, session: str | None = None) -> None:
+    """Raise `LegalHold` if any hold reaches into that."""
+    found = reaching(db, tenant, user, session)
+    if found:
+        raise LegalHold(f"kept by {found[0]}")
+
+
+def of_memory(db: Db, namespace: Namespace) -> Hold | None:
+    """A hold that reaches into what is remembered there: one of no single session."""
+    words: list[str | None] = [*namespace[:2], None, None]
+    found = (hold for hold in reaching(db, words[0], words[1]) if hold.session is None)
+    return next(found, None)
+
+
+def refuse_memory(db: Db, namespace: Namespace) -> None:
+    """Raise `LegalHold` if a hold reaches into what is remembered there."""
+    found = of_memory(db, namespace)
+    if found is not None:
+        raise LegalHold(f"kept by {found}")
