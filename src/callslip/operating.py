@@ -14,7 +14,8 @@ from callslip.errors import PayloadDamaged, SettingsError
 from callslip.settings import place_of
 from callslip.stacks import checking
 from callslip.stacks.checking import Health
-from callslip.stacks.ops import AS_STORED, Payloads, PutObject, ReadObject, Runs
+from callslip.stacks.layout import AS_STORED
+from callslip.stacks.ops import Payloads, PutObject, ReadObject, Runs
 from callslip.tending import Tending
 
 if TYPE_CHECKING:

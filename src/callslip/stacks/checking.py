@@ -10,9 +10,8 @@ from typing import TypeVar
 
 from callslip.errors import CallslipError, StoreUnavailable
 from callslip.stacks.checkops import CheckIndex
-from callslip.stacks.layout import KEY_SUFFIX
+from callslip.stacks.layout import KEY_SUFFIX, NO_SECRET
 from callslip.stacks.ops import (
-    NO_SECRET,
     Count,
     DeleteObjects,
     Flow,

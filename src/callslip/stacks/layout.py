@@ -46,6 +46,12 @@ THREADS = 2
 THREADED_BYTES = 512 * 1024
 """Starting threads costs some 0.1 ms, which pays from about here."""
 
+NO_SECRET = bytes(32)
+"""The secret of an object that says nothing of any content, where objects are sealed."""
+
+AS_STORED = b"as stored"
+"""Given for a secret, it reads the bytes of an object as they lie in the store, to copy them."""
+
 
 def to_little(numbers: array[int]) -> bytes:
     """The bytes of an array, little-endian wherever we run."""

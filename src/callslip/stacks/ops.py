@@ -346,13 +346,6 @@ class PayloadOp(Op[T_co]):
     __slots__ = ()
 
 
-NO_SECRET = bytes(32)
-"""The secret of an object that says nothing of any content."""
-
-AS_STORED = b"as stored"
-"""Given for a secret, it reads the bytes of an object as they lie in the store, to copy them."""
-
-
 @dataclass(frozen=True, slots=True)
 class PutObject(PayloadOp[int]):
     """Write one new object, durably, and answer its size: as the store reports it where that costs

@@ -12,10 +12,9 @@ from callslip.errors import PayloadDamaged, StoreUnavailable
 from callslip.handle import Quota, Scope
 from callslip.stacks.auditops import HeldBy, Holders, SubjectsOf
 from callslip.stacks.keeping import mend, verified
-from callslip.stacks.layout import KEY_SUFFIX
+from callslip.stacks.layout import KEY_SUFFIX, NO_SECRET
 from callslip.stacks.memoryops import SweepFacts
 from callslip.stacks.ops import (
-    NO_SECRET,
     DeleteObjects,
     Flow,
     Forget,

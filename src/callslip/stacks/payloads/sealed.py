@@ -17,7 +17,8 @@ from typing import Any, TypeVar, cast
 
 from callslip.errors import PayloadDamaged
 from callslip.stacks.index.sealed.cipher import aesgcm, derived, invalid
-from callslip.stacks.ops import AS_STORED, ListObjects, Op, PutObject, ReadObject, Runs
+from callslip.stacks.layout import AS_STORED
+from callslip.stacks.ops import ListObjects, Op, PutObject, ReadObject, Runs
 
 __all__ = ["HEADER", "PIECE_BYTES", "SealedPayloads", "plain_size", "sealed_size"]
 
@@ -78,7 +79,9 @@ class SealedPayloads:
                 for number in range(first, last + 1)
             ]
         except invalid():
-            raise PayloadDamaged(f"payload {op.key} is not what was sealed") from None
+            raise PayloadDamaged(
+                f"payload {op.key} does not match its seal, a checksum with a key"
+            ) from None
         opened = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         skip = op.start - first * PIECE_BYTES
         return opened[skip : skip + op.length]

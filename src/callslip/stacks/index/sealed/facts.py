@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from callslip.stacks.index.sealed.ring import Tenant
+from callslip.stacks.index.sealed.holders import Tenant
 from callslip.stacks.memoryops import Fact, Namespace, Past, Told
 from callslip.stacks.words import Asked
 

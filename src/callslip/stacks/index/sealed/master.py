@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from callslip.errors import CallslipError, SettingsError, StoreUnavailable
-from callslip.stacks.index.sealed.cipher import KEY_BYTES, Box, Unopened
+from callslip.stacks.index.sealed.cipher import KEY_BYTES, Box, Unopened, derived, mac
 
 __all__ = ["KeyFile", "Kms", "Master", "add_key", "master_of", "new_key_file"]
 
@@ -43,6 +43,10 @@ class Master(Protocol):
 
     def is_current(self, by: str) -> bool:
         """Whether what was wrapped by that key need not be wrapped anew."""
+
+    def seed(self, name: bytes) -> bytes | None:
+        """32 bytes that are the same for one name in every store with this current key; None where
+        that cannot be known."""
 
 
 def master_of(keys: Any) -> Master:
@@ -87,6 +91,7 @@ class KeyFile:
         self._place = place if env else str(Path(place).expanduser().absolute())
         self._env = env
         self._boxes: dict[str, Box] = {}
+        self._seed = b""
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
@@ -121,10 +126,15 @@ class KeyFile:
     def is_current(self, by: str) -> bool:
         return by == next(iter(self._read()))
 
+    def seed(self, name: bytes) -> bytes | None:
+        self._read()
+        return mac(self._seed, name)
+
     def _read(self) -> dict[str, Box]:
         keys = _keys_in(self._text(), self.where)
         with self._lock:
             self._boxes = {id_of(key): Box(key) for key in keys}
+            self._seed = derived(keys[0], "seed")
             return self._boxes
 
     def _text(self) -> str:
@@ -242,6 +252,9 @@ class Kms:
     def is_current(self, by: str) -> bool:
         # What it names its key by tells; one without names is asked to wrap everything anew.
         return self._id != "kms" and by == self._id
+
+    def seed(self, name: bytes) -> bytes | None:
+        return None
 
     def _asked(self, name: str, does: Callable[[bytes], bytes], given: bytes) -> bytes:
         try:

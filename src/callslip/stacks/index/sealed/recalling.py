@@ -17,7 +17,7 @@ from callslip.stacks import memoryops
 from callslip.stacks.index.memory_search import alike_to
 from callslip.stacks.index.sealed import facts
 from callslip.stacks.index.sealed.cipher import Unopened
-from callslip.stacks.index.sealed.ring import Tenant
+from callslip.stacks.index.sealed.holders import Tenant
 from callslip.stacks.index.sealed.step import Names, Step
 from callslip.stacks.memoryops import Fact, Namespace, Which
 from callslip.stacks.ops import Runs

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from callslip.errors import PayloadDamaged
 from callslip.handle import Scope
-from callslip.stacks import fileops, ops
+from callslip.stacks import auditops, fileops, ops
 from callslip.stacks.index.sealed import rows
 from callslip.stacks.index.sealed.cipher import Unopened, to_bytes
-from callslip.stacks.index.sealed.ring import SessionKey, Tenant
+from callslip.stacks.index.sealed.holders import SessionKey, Tenant
 from callslip.stacks.index.sealed.step import Names, Step, maybe
 
-logger = logging.getLogger("callslip")
+_HOLDERS = 20
 
 
 class Results:
     """The steps of `callslip.stacks.ops` and `fileops`."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: Names, inner: ops.Runs) -> None:
         self._names = names
+        self._inner = inner
         self._ring = names.ring
 
     # --- in -----------------------------------------------------------------------------------------
@@ -53,7 +53,7 @@ class Results:
             scope=scope,
             path=key.paths.token(op.path),
             shape=rows.seal_file(op.shape, op.payload.lock, key),
-            payload=rows.seal_payload(op.payload, tenant, key),
+            payload=rows.seal_payload(op.payload, tenant, rows.owned(op.payload, key)),
             view=rows.seal_view(op.view, key),
             call=tenant.call(op.call),
             subjects=[tenant.names.token(each) for each in op.subjects],
@@ -68,7 +68,9 @@ class Results:
 
     def replace(self, op: ops.Replace) -> Step:
         tenant = self._ring.tenant(op.tenant)
-        sealed = rows.seal_payload(op.payload, tenant, None)
+        # The lock is of the content: who could open it before can open it in its new place.
+        before = self._inner.run(ops.FindPayload(tenant.token, op.payload.digest))
+        sealed = rows.seal_payload(op.payload, tenant, rows.owner_of(before))
         return Step(ops.Replace(tenant.token, sealed))
 
     # --- out ----------------------------------------------------------------------------------------
@@ -198,26 +200,37 @@ class Results:
 
         return Step(replace(op, tenant=token), opened)
 
-    def payloads(self, op: ops.Payloads) -> Step:
+    def payloads(self, op: ops.Payloads) -> Sequence[tuple[str, ops.Payload, int]]:
+        """Do `ops.Payloads`, as far as any living session can open them."""
         after = None if op.after is None else (self._ring.token(op.after[0]), op.after[1])
-
-        def opened(answer: Sequence[tuple[str, ops.Payload, int]]) -> Any:
+        while True:
+            listed = self._inner.run(ops.Payloads(after, op.limit))
             found = []
-            for token, payload, references in answer:
+            for token, payload, references in listed:
+                after = (token, payload.digest)
                 tenant = self._names.of_token(token)
-                if tenant is not None:
-                    lock = self._lock(payload, tenant)
+                if tenant is None:
+                    continue
+                lock = self._lock(payload, tenant) or self._lock_by_a_row(payload, tenant)
+                if lock:
                     found.append((tenant.name, _payload(payload, tenant, lock), references))
-            return found
+            if found or len(listed) < op.limit:
+                return found
 
-        return Step(replace(op, after=after), opened)
+    def _lock_by_a_row(self, payload: ops.Payload, tenant: Tenant) -> bytes:
+        """The lock of a payload by a result that has it: its writer's keys were destroyed."""
+        holders = auditops.Holders(tenant.token, payload.digest, _HOLDERS)
+        for scope, id, _ in self._inner.run(holders):
+            key = self._ring.session(scope, tenant)
+            # At no time at all: that counts as no activity.
+            row = None if key is None else self._inner.run(ops.Get(scope, id, 0.0, ""))
+            if isinstance(row, ops.Result) and key is not None:
+                return rows.open_result(row, scope, tenant, key).payload.lock
+        return b""
 
     def _lock(self, payload: ops.Payload, tenant: Tenant) -> bytes:
         """The lock of a payload, by the key of the session that wrote it, while that has keys."""
-        try:
-            writer = rows.writer_of(payload)
-        except Unopened:
-            raise _changed() from None
+        writer = rows.writer_of(payload)
         if writer is None:
             return b""
         name, sealed = writer

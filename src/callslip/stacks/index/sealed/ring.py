@@ -25,9 +25,7 @@ from callslip.handle import Scope
 from callslip.limits import KEYS_CACHED, KEYS_CACHED_SECONDS
 from callslip.stacks.index.sealed.cipher import (
     Box,
-    Fixed,
     Unopened,
-    derived,
     fresh,
     from_token,
     mac,
@@ -35,6 +33,7 @@ from callslip.stacks.index.sealed.cipher import (
     to_text,
     to_token,
 )
+from callslip.stacks.index.sealed.holders import SessionKey, Tenant
 from callslip.stacks.index.sealed.master import Master
 from callslip.stacks.keyops import AddKey, DropKeys, GetKey, KeyRow, ListKeys, SealMark, SwapKey
 from callslip.stacks.ops import Count, Runs
@@ -45,50 +44,6 @@ _ROOT = "root"
 _BATCH = 500
 _GENERATIONS_KEPT = 3
 """Of the keys that wrap a tenant's sessions' keys: another process may use an older one for a while."""
-
-
-class Tenant:
-    """What seals a tenant's rows as far as they belong to no session."""
-
-    def __init__(self, name: str, token: str, secret: bytes, keys: dict[int, bytes]) -> None:
-        self.name = name
-        self.token = token
-        self.secret = secret
-        self.keys = keys
-        """By generation; what wraps the keys of sessions."""
-        self.names = Fixed(secret, "names")
-        self.facts = Fixed(secret, "facts")
-        self.digests = derived(secret, "digests")
-        self._calls = derived(secret, "calls")
-        self._words = derived(secret, "words")
-
-    @property
-    def generation(self) -> int:
-        """The newest generation of its keys."""
-        return max(self.keys)
-
-    def call(self, call: bytes) -> bytes:
-        """16 bytes that stand for the identity of a call; none for none."""
-        return mac(self._calls, call)[:16] if call else b""
-
-    def same(self, same: bytes) -> bytes:
-        """16 bytes that stand for what a fact says."""
-        return mac(self._calls, b"same", same)[:16]
-
-    def word(self, word: str) -> str:
-        """What stands for a word in an index of words: a digit, then letters and digits."""
-        return "0" + mac(self._words, to_bytes(word)).hex()[:23]
-
-
-class SessionKey:
-    """What seals a session's rows."""
-
-    def __init__(self, name: str, made_at: float, key: bytes) -> None:
-        self.name = name
-        self.made_at = made_at
-        self.box = Box(derived(key, "rows"))
-        self.paths = Fixed(key, "paths")
-        self.views = derived(key, "views")
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +118,16 @@ class Ring:
         token = self.token(name)
         found = self.tenant_of(token)
         if found is None:
-            secret, first = to_token(fresh()), to_token(fresh())
-            blob = json.dumps(
-                {"name": to_token(to_bytes(name)), "secret": secret, "keys": {"1": first}}
-            )
-            row = self._index.run(AddKey(self._wrapped(f"t:{token}", blob.encode())))
+            # Digests, and so ids, are the same in every store of one key file: a run that is done
+            # over elsewhere gives the same handles. All else is this store's own.
+            digests = self._master.seed(b"digests" + to_bytes(name)) or fresh()
+            blob = {
+                "name": to_token(to_bytes(name)),
+                "secret": to_token(fresh()),
+                "digests": to_token(digests),
+                "keys": {"1": to_token(fresh())},
+            }
+            row = self._index.run(AddKey(self._wrapped(f"t:{token}", json.dumps(blob).encode())))
             found = self._tenant_in(row)
         return found
 
@@ -186,6 +146,7 @@ class Ring:
             row.name[2:],
             from_token(held["secret"]),
             {int(generation): from_token(key) for generation, key in held["keys"].items()},
+            from_token(held["digests"]),
         )
         return self._keep(row.name, tenant)
 

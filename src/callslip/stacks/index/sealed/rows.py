@@ -25,7 +25,7 @@ from callslip.stacks.index.sealed.cipher import (
     to_token,
     unpacked,
 )
-from callslip.stacks.index.sealed.ring import SessionKey, Tenant
+from callslip.stacks.index.sealed.holders import SessionKey, Tenant
 from callslip.stacks.ops import Payload, Result, Tombstone
 
 _HEAD = b"head"
@@ -36,21 +36,32 @@ _FILE = b"file"
 # --- payloads -------------------------------------------------------------------------------------
 
 
-def seal_payload(payload: Payload, tenant: Tenant, writer: SessionKey | None) -> Payload:
+def seal_payload(payload: Payload, tenant: Tenant, owner: bytes) -> Payload:
     """A payload's row: its form for the tenant, its object's secret and its data for its lock; and
-    for `verify` the lock itself, for the session that wrote it."""
+    for `verify` the lock itself, for the session that wrote it (`owned`)."""
     if not payload.lock:
         raise ValueError("a payload that is to be sealed must come with its lock")
     digest = payload.digest
     form = tenant.names.seal(to_bytes(payload.form), b"form")
     under = Fixed(payload.lock, "payload")
     secret = under.seal(payload.secret, b"secret" + digest) if payload.key is not None else b""
-    owner = b""
-    if writer is not None:
-        owner = packed(to_bytes(writer.name), writer.box.seal(payload.lock, b"lock" + digest))
     data = None if payload.data is None else under.seal(payload.data, b"data" + digest)
     told = to_token(packed(form, secret, owner))
     return replace(payload, form=told, data=data, lock=b"", secret=b"")
+
+
+def owned(payload: Payload, writer: SessionKey) -> bytes:
+    """The lock of a payload, for the session that writes it."""
+    sealed = writer.box.seal(payload.lock, b"lock" + payload.digest)
+    return packed(to_bytes(writer.name), sealed)
+
+
+def owner_of(payload: Payload | None) -> bytes:
+    """What `owned` gave for a payload that is stored; nothing where there is none."""
+    try:
+        return b"" if payload is None else _parts(payload)[2]
+    except Unopened:
+        return b""
 
 
 def open_payload(payload: Payload, tenant: Tenant, lock: bytes) -> Payload:
@@ -70,7 +81,7 @@ def open_payload(payload: Payload, tenant: Tenant, lock: bytes) -> Payload:
 
 def writer_of(payload: Payload) -> tuple[str, bytes] | None:
     """Whose key opens the lock of a payload's row, by name, and the sealed lock."""
-    owner = unpacked(_parts(payload)[2])
+    owner = unpacked(owner_of(payload))
     return (to_text(owner[0]), owner[1]) if owner else None
 
 
@@ -107,7 +118,7 @@ def seal_result(result: Result, scope: Scope, tenant: Tenant, key: SessionKey) -
         status="",
         shape=_cover(result.shape, key.box.seal(head, _HEAD)),
         preview=to_token(key.box.seal(row, _ROW + payload.digest)),
-        payload=seal_payload(payload, tenant, key),
+        payload=seal_payload(payload, tenant, owned(payload, key)),
     )
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from callslip.handle import Scope
 from callslip.stacks.index.sealed.cipher import Fixed, derived, mac
-from callslip.stacks.index.sealed.ring import Ring, SessionKey, Tenant
+from callslip.stacks.index.sealed.holders import SessionKey, Tenant
+from callslip.stacks.index.sealed.ring import Ring
 from callslip.stacks.ops import IndexOp
 
 
@@ -47,7 +48,8 @@ class Names:
         found = self.ring.tenant_of(token)
         if found is None:
             root = self.ring.root()
-            found = Tenant(tenant, token, derived(mac(root, token.encode()), "nobody"), {1: root})
+            nobody = derived(mac(root, token.encode()), "nobody")
+            found = Tenant(tenant, token, nobody, {1: root}, nobody)
         return found
 
     def of_token(self, token: str) -> Tenant | None:

@@ -15,7 +15,7 @@ from callslip.handle import Scope
 from callslip.stacks import auditops, shareops
 from callslip.stacks.auditops import Entry, Hold
 from callslip.stacks.index.sealed.cipher import Unopened
-from callslip.stacks.index.sealed.ring import Tenant
+from callslip.stacks.index.sealed.holders import Tenant
 from callslip.stacks.index.sealed.step import Names, Step, maybe
 
 

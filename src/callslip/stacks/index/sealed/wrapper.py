@@ -40,7 +40,7 @@ class Sealed:
         self.inner = inner
         self.ring = Ring(inner, master)
         names = Names(self.ring)
-        results, trails = Results(names), Trails(names)
+        results, trails = Results(names, inner), Trails(names)
         self._names = names
         self._trails = trails
         self._memory = Recalling(names, inner)
@@ -53,7 +53,6 @@ class Sealed:
             ops.Remove: results.remove,
             ops.Count: results.count,
             ops.Sessions: results.sessions,
-            ops.Payloads: results.payloads,
             ops.Repair: Step,
             fileops.WriteFile: results.write_file,
             fileops.ReadFile: results.read_file,
@@ -76,6 +75,7 @@ class Sealed:
         }
         self._whole: dict[type, Callable[[Any], Any]] = {
             ops.Secret: lambda op: self.ring.tenant(op.tenant).digests,
+            ops.Payloads: results.payloads,
             Shred: self._shred,
             Rewrap: lambda op: self.ring.rewrap(op.sessions),
             **self._memory.whole,
