@@ -5,6 +5,7 @@
 - ```console: each line that begins with `$ ` and calls `callslip` is run by a shell and must
   succeed; lines below it are its output, `…` for anything. `# exits 3` at its end expects that.
 - ```bash and ```sh blocks that call `callslip` are run whole.
+- A page that names DATABASE_URL has an empty PostgreSQL database in that variable.
 - `<!-- not run: reason -->` on the line before a block exempts it, and says why.
 """
 
@@ -141,9 +142,18 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_every_block_of_a_page_runs(
-    page: Path, elsewhere: Path, capsys: pytest.CaptureFixture[str]
+    page: Path,
+    elsewhere: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
-    run_page(page, page.read_text(encoding="utf-8"), capsys)
+    text = page.read_text(encoding="utf-8")
+    if "DATABASE_URL" in text:
+        # A real server, and a role in it that is no superuser.
+        postgres = request.getfixturevalue("postgres")
+        monkeypatch.setenv("DATABASE_URL", postgres.new_database(postgres.new_role()))
+    run_page(page, text, capsys)
 
 
 def test_the_readme_shows_something_that_runs() -> None:
