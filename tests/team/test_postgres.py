@@ -32,7 +32,7 @@ from tests.team.team_helpers import REPORT, call, delegate, go, go_on, ids_in, s
 
 @pytest.fixture(scope="module")
 def url(postgres: Postgres) -> str:
-    return postgres.new_database()
+    return postgres.new_database(postgres.new_role())
 
 
 _schemas = iter(range(1_000_000))

@@ -16,21 +16,20 @@ from callslip.stacks.index.rows import to_text
 from callslip.stacks.memoryops import ForgetFacts, Which
 from callslip.stacks.words import forms
 from callslip.testing.index_finding import found, listed, remember
-from tests.servers.postgres import Postgres
 from tests.stacks.index.test_memories_machine import steps, walked
 
 _TABLES = ("memory_spaces", "memories", "memory_past", "memory_terms", "memory_forms")
 
 
 @pytest.fixture(scope="module")
-def index(postgres: Postgres) -> Iterator[PostgresIndex]:
-    index = PostgresIndex(postgres.new_database())
+def index(database: str) -> Iterator[PostgresIndex]:
+    index = PostgresIndex(f"{database}?schema=memories_machine")
     yield index
     index.close()
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(walk=steps)
 def test_memory_is_what_a_plain_dict_says_it_is(index: PostgresIndex, walk: list[tuple]) -> None:  # type: ignore[type-arg]

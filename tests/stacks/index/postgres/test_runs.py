@@ -20,6 +20,6 @@ from tests.stacks.index.test_runs import (  # noqa: F401 - collected here, with 
 
 @pytest.fixture
 def runs(postgres: Postgres) -> Iterator[PostgresRuns]:
-    server = Server(postgres.new_database())
+    server = Server(postgres.new_database(postgres.new_role()))
     yield PostgresRuns(server)
     server.close()
