@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import threading
 import traceback
@@ -14,7 +15,7 @@ import pytest
 
 from callslip import ResultStore
 from callslip.errors import CallslipError, SettingsError, StoreUnavailable
-from callslip.handle import Quota
+from callslip.handle import Quota, Scope
 from callslip.settings import Settings, place_of, spool_of
 from callslip.stacks import fileops, ops
 from callslip.stacks.index import postgres as package
@@ -279,3 +280,14 @@ def test_counts_that_are_wrong_are_found_and_mended(opens: Opens, postgres: Post
         assert index.run(ops.Repair(mend=False)) != []
         assert index.run(ops.Repair(mend=True)) != []
         assert index.run(ops.Repair(mend=False)) == []
+
+
+def test_names_that_no_index_entry_has_room_for_are_refused_and_long_ones_are_not(
+    opens: Opens,
+) -> None:
+    index = opens()
+    scope = Scope("\ud800" * 400, "b" * 700, os.urandom(350).hex())
+    assert index.run(insert(make_row(scope=scope), "res_a")) is not None
+    assert isinstance(index.run(ops.Get(scope, "res_a", NOW)), ops.Result)
+    with pytest.raises(SettingsError, match="give shorter ones"):
+        index.run(insert(make_row(scope=replace(scope, user="b" * 800)), "res_a"))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from callslip.errors import SettingsError
 from callslip.handle import Scope
 from callslip.stacks.index.postgres.transaction import Db
 from callslip.stacks.index.rows import to_blob, touch_after
@@ -55,8 +56,14 @@ def session_from(row: Sequence[Any]) -> Session:
 
 
 def key_of(scope: Scope) -> tuple[bytes, bytes, bytes]:
-    """What `WHERE` asks for."""
-    return to_blob(scope.tenant), to_blob(scope.session), to_blob(scope.user)
+    """What `WHERE` asks for. Raises SettingsError for names that no index entry has room for."""
+    key = to_blob(scope.tenant), to_blob(scope.session), to_blob(scope.user)
+    if (size := sum(map(len, key))) > MOST_NAME_BYTES:
+        raise SettingsError(
+            f"the names of tenant, session and user have {size} bytes together; an index in "
+            f"PostgreSQL takes {MOST_NAME_BYTES}: give shorter ones"
+        )
+    return key
 
 
 def find(db: Db, scope: Scope) -> Session | None:
