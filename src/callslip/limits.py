@@ -141,6 +141,8 @@ DELIVER_SECONDS = 1.0
 """How much of the spool one put delivers by the way; what is begun is finished."""
 
 SPOOL_BYTES = 1024 * 1024 * 1024
+"""Packed bytes beyond which the spool takes nothing more, so that it does not fill a worker's disk."""
+
 
 # --- what is remembered -------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from callslip.handle import (
     Hits,
     Listing,
     Page,
+    Quota,
     Record,
     Reply,
     Rows,
@@ -31,7 +32,7 @@ from callslip.rendering import handle_of, render
 from callslip.settings import Event, Settings
 from callslip.stacks.content import Content, canonical, is_stream, restore
 from callslip.stacks.hiding.values import shown_content, shown_text, shown_value
-from callslip.stacks.ops import Flow, Inserted, Result, aside
+from callslip.stacks.ops import Count, Flow, Inserted, Result, aside, do
 from callslip.stacks.pieces import Pieces
 from callslip.stacks.writing import Blocks, Call, Packing, digest_key, write
 from callslip.window.measure import size_of
@@ -225,7 +226,10 @@ def _write(
     call: Call,
     preview: Callable[[Packing], str],
     wanted: Callable[[Result], bool] = lambda row: True,
+    waits: bool = False,
 ) -> Flow[Inserted | None]:
+    """`waits`: for its delivery. Until then it does not run out: its session lives elsewhere."""
+    settings, now = store.settings, store.now()
     return (
         yield from write(
             packing,
@@ -234,10 +238,10 @@ def _write(
             whole=whole,
             preview=preview,
             wanted=wanted,
-            ttl=store.settings.ttl_of(scope.tenant),
-            quota=store.settings.quota,
-            now=(now := store.now()),
-            expires_at=store.settings.retention.runs_out(call.tool, now),
+            ttl=None if waits else settings.ttl_of(scope.tenant),
+            quota=Quota() if waits else settings.quota,
+            now=now,
+            expires_at=None if waits else settings.retention.runs_out(call.tool, now),
         )
     )
 
@@ -281,7 +285,10 @@ def _spooled(
     if store.spool is None or packing.spent:
         return False
     try:
-        yield from aside(_write(store, scope, packing, whole, call, preview))
+        held = yield from aside(do(Count()))
+        if held.packed_bytes >= limits.SPOOL_BYTES:
+            raise StoreUnavailable(f"it holds {held.packed_bytes} bytes", reason="disk full")
+        yield from aside(_write(store, scope, packing, whole, call, preview, waits=True))
     except StoreUnavailable as error:
         logger.warning("the spool took nothing: %s", error)
         return False

@@ -54,6 +54,34 @@ def test_a_put_delivers_a_share_of_the_spool_and_the_next_one_goes_on(
     assert store.stats().results == 5
 
 
+def test_what_waits_for_its_delivery_does_not_run_out(tmp_path: Path) -> None:
+    now = [1_000.0]
+    settings = {"clock": lambda: now[0], "ttl_seconds": 60}
+    store = ResultStore(tmp_path, **settings)  # type: ignore[arg-type]
+    index = store._backend.index
+    store._backend.index = FaultyBackend(index, only=ops.Insert, times=None)
+    session = store.session("a")
+    session.offload(LARGE, tool="t")
+    now[0] += 3_600  # an outage that is longer than a session lives without a call
+    store._backend.index = index
+    assert store.gc().delivered == 1
+    (handle,) = session.list().handles
+    assert session.load(handle.id) == LARGE
+
+
+def test_a_full_spool_takes_no_more_and_what_it_has_arrives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "SPOOL_BYTES", 1)
+    events: list[str] = []
+    store = ResultStore(tmp_path, on_event=lambda event: events.append(event.name))
+    store._backend.index = FaultyBackend(store._backend.index, only=ops.Insert, times=None)
+    for n in range(2):
+        assert store.session("a").offload(f"{n}{LARGE}", tool="t").handle is None
+    assert events == ["spooled", "refused"]
+    assert ResultStore(tmp_path).gc().delivered == 1
+
+
 def test_gc_goes_by_the_payload_stores_clock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
