@@ -86,7 +86,11 @@ def read(
 
     at = yield from reader.char_of_line(start)
     if column:
-        end = yield from reader.char_of_line(start + 1)
+        # Far inside of a line it is known without a look at where the next one starts.
+        deep = start < total and reader.chunk_of_char(at + column) < directory.chunk_of_line(
+            start + 1
+        )
+        end = at + column + 1 if deep else (yield from reader.char_of_line(start + 1))
         if at + column >= end and start == total:
             note = (
                 f"Line {total:,} is the last and has {end - at:,} characters; "

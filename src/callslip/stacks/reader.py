@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
-from callslip.errors import PayloadDamaged
 from callslip.limits import (
     CHUNKS_CACHED,
     STREAM_BLOCK_BYTES,
@@ -18,8 +17,9 @@ from callslip.limits import (
 from callslip.stacks.caches import Caches, Key
 from callslip.stacks.directory import Chunk, Directory
 from callslip.stacks.drive import worker_pool
+from callslip.stacks.fetching import Frames, bytes_of
 from callslip.stacks.looking import packed_text
-from callslip.stacks.ops import Flow, Payload, do, part_of
+from callslip.stacks.ops import Flow, Payload
 from callslip.window.inert import shown
 
 __all__ = ["Caches", "Reader", "View", "open_reader"]
@@ -41,22 +41,10 @@ def open_reader(row: Payload, caches: Caches) -> Flow[Reader]:
     directory = caches.directories.get(key)
     if directory is None:
         length = row.packed - row.trailer
-        trailer = yield from _bytes_of(row, row.trailer, length)
+        trailer = yield from bytes_of(row, row.trailer, length)
         directory = Directory.parse(trailer)
         caches.directories.put(key, directory)
     return Reader(row, directory, caches)
-
-
-def _bytes_of(row: Payload, start: int, length: int) -> Flow[bytes]:
-    if row.data is not None:
-        found = row.data[start : start + length]
-    elif row.key is not None:
-        found = yield from do(part_of(row, start, length))
-    else:
-        raise PayloadDamaged("an index row leads to no payload")
-    if len(found) != length:
-        raise PayloadDamaged(f"a payload is cut short: {len(found)} of {length} bytes")
-    return found
 
 
 class Reader:
@@ -70,6 +58,7 @@ class Reader:
         self._row = row
         self._key: Key = (row.digest, row.key, row.packed, row.trailer)
         self._caches = caches
+        self._frames = Frames(row, directory)
 
     @property
     def key(self) -> Key:
@@ -98,7 +87,7 @@ class Reader:
         """Chunk `index`, from 0."""
         found = self._caches.chunks.get((self._key, index))
         if found is None:
-            frame = yield from _bytes_of(self._row, *self.directory.extent(index))
+            frame = yield from self._frames.read(index, index + 1)
             found = self.directory.unpack(index, frame)
             self._caches.chunks.put((self._key, index), found)
         return found
@@ -115,9 +104,7 @@ class Reader:
                 return found
         if end <= start:
             return []
-        first, _ = self.directory.extent(start)
-        last, length = self.directory.extent(end - 1)
-        blob = yield from _bytes_of(self._row, first, last + length - first)
+        blob = yield from self._frames.read(start, end)
         read = self._unpacked(start, end, blob)
         if small:
             for chunk in read:
@@ -161,8 +148,7 @@ class Reader:
         Call the answer for them. They are not kept.
         """
         base, _ = self.directory.extent(start)
-        last, length = self.directory.extent(end - 1)
-        blob = yield from _bytes_of(self._row, base, last + length - base)
+        blob = yield from self._frames.read(start, end)
         job = partial(self._part, blob, base, start, end)
         try:
             other = worker_pool().submit(job)
@@ -219,7 +205,7 @@ class Reader:
         extent = self.directory.twin_extent()
         if extent is None:
             return None
-        return self.directory.unpack_twin((yield from _bytes_of(self._row, *extent)))
+        return self.directory.unpack_twin((yield from bytes_of(self._row, *extent)))
 
     # --- the text view --------------------------------------------------------------------------
 
@@ -235,6 +221,10 @@ class Reader:
         index = directory.chunk_of_line(line)
         if directory.column(index) == 0 and directory.line_start(index) == line - 1:
             return directory.char_start(index)
+        behind = index + 1
+        if behind < directory.chunks and directory.line_start(behind) == line - 1:
+            # It goes on in the next chunk, which knows how much of it came before.
+            return directory.char_start(behind) - directory.column(behind)
         view = yield from self.view(index)
         return directory.char_start(index) + view.start_of(line)
 
