@@ -8,7 +8,7 @@ What may live here: operations, the rows they carry, nothing that acts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -222,13 +222,15 @@ class FindFacts(IndexOp["Sequence[Fact]"]):
 class NearFacts(IndexOp["Sequence[Fact]"]):
     """The facts whose vectors are nearest to one (cosine), best first, with their scores.
 
-    At most `limits.VECTORS_SCANNED` of the latest facts are looked at."""
+    At most `limits.VECTORS_SCANNED` of the latest facts are looked at. `opened` gives the floats of a
+    vector that was added as bytes."""
 
     which: Which
     model: int
     vector: Sequence[float]
     limit: int
     now: float
+    opened: Callable[[bytes], bytes] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,11 +254,11 @@ class Vectorless(IndexOp["Sequence[tuple[Namespace, str, int, str]]"]):
 
 @dataclass(frozen=True, slots=True)
 class AddVectors(IndexOp[int]):
-    """Vectors by (namespace, id, version), normalised here; of a fact that is of another version
+    """Vectors by (namespace, id, version), normalised here, or bytes that are kept as they are; of a fact that is of another version
     by now it is left out. Answers how many were added."""
 
     model: int
-    vectors: Sequence[tuple[Namespace, str, int, Sequence[float]]]
+    vectors: Sequence[tuple[Namespace, str, int, Sequence[float] | bytes]]
 
 
 @dataclass(frozen=True, slots=True)

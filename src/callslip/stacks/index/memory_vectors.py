@@ -61,13 +61,23 @@ def nearest(db: sqlite3.Connection, op: NearFacts) -> Sequence[Fact]:
     ).fetchall()
     found: list[Fact] = []
     names: dict[int, Namespace] = {}
-    for likeness, n in most_like(rows, unit(op.vector)):
+    for likeness, n in most_like(opened(rows, op), unit(op.vector)):
         row = load_row(db, n, names)
         if not row.gone(op.now) and is_meant(op.which, row):
             found.append(replace(row.fact, score=likeness))
             if len(found) == op.limit:
                 break
     return found
+
+
+def opened(rows: Sequence[tuple[int, bytes]], op: NearFacts) -> Sequence[tuple[int, bytes]]:
+    """Vectors as floats, where they were added as bytes."""
+    return rows if op.opened is None else [(n, op.opened(vector)) for n, vector in rows]
+
+
+def kept(vector: Sequence[float] | bytes) -> bytes:
+    """A vector as it is stored."""
+    return vector if isinstance(vector, bytes) else unit(vector).tobytes()
 
 
 def most_like(rows: Sequence[tuple[int, bytes]], wanted: array[float]) -> list[tuple[float, int]]:
@@ -121,7 +131,7 @@ def add_vectors(db: sqlite3.Connection, op: AddVectors) -> int:
         db.execute(
             "INSERT OR REPLACE INTO memory_vectors (space, model, fact, vector)"
             " VALUES (?, ?, ?, ?)",
-            (space.n, op.model, row[0], unit(vector).tobytes()),
+            (space.n, op.model, row[0], kept(vector)),
         )
         added += 1
     return added

@@ -11,7 +11,7 @@ from operator import mul
 
 from callslip.limits import VECTORS_SCANNED
 from callslip.stacks.index.memory_search import is_meant
-from callslip.stacks.index.memory_vectors import SAME, floats, most_like, unit
+from callslip.stacks.index.memory_vectors import SAME, floats, kept, most_like, opened, unit
 from callslip.stacks.index.postgres.memory_find import rows_of
 from callslip.stacks.index.postgres.memory_reads import meant
 from callslip.stacks.index.postgres.memory_spaces import RANGE, where, within
@@ -62,7 +62,7 @@ def nearest(db: Db, op: NearFacts) -> Sequence[Fact]:
         (*values, op.model, VECTORS_SCANNED),
     )
     found: list[Fact] = []
-    ranked = most_like(vectors, unit(op.vector))
+    ranked = most_like(opened(vectors, op), unit(op.vector))
     together = 2 * op.limit + 10
     for at in range(0, len(ranked), together):
         likeness = {n: each for each, n in ranked[at : at + together]}
@@ -94,7 +94,7 @@ def add_vectors(db: Db, op: AddVectors) -> int:
     if not op.vectors:
         return 0
     # Two for one fact would be two rows for one: the last one counts.
-    each = {(*where(name), to_blob(id), version): unit(v) for name, id, version, v in op.vectors}
+    each = {(*where(name), to_blob(id), version): kept(v) for name, id, version, v in op.vectors}
     marks, paths, ids, versions = (list(column) for column in zip(*sorted(each), strict=True))
     answer = db.execute(
         "INSERT INTO memory_vectors (tenant, space, model, fact, vector)"
@@ -103,7 +103,7 @@ def add_vectors(db: Db, op: AddVectors) -> int:
         " JOIN memory_spaces s ON s.mark = g.mark AND s.path = g.path"
         " JOIN memories m ON m.space = s.n AND m.id = g.id AND m.version = g.version"
         " ON CONFLICT (space, model, fact) DO UPDATE SET vector = excluded.vector",
-        (op.model, marks, paths, ids, versions, [each[key].tobytes() for key in sorted(each)]),
+        (op.model, marks, paths, ids, versions, [each[key] for key in sorted(each)]),
     )
     return answer.rowcount
 

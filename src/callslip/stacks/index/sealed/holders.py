@@ -18,6 +18,7 @@ class Tenant:
         """By generation; what wraps the keys of sessions."""
         self.names = Fixed(secret, "names")
         self.facts = Fixed(secret, "facts")
+        self.vectors = Box(derived(secret, "vectors"))
         self.digests = digests
         self._calls = derived(secret, "calls")
         self._words = derived(secret, "words")

@@ -1,8 +1,5 @@
 """Memory: each operation sealed on its way in, and its answer opened; what the index inside cannot
 judge of sealed facts is judged here, of opened ones.
-
-No vectors: what they say of a text is too much to be kept in the clear, and sealed ones cannot be
-compared where they lie. With keys, words alone decide.
 """
 
 from __future__ import annotations
@@ -15,6 +12,7 @@ from typing import Any
 from callslip.errors import PayloadDamaged
 from callslip.stacks import memoryops
 from callslip.stacks.index.memory_search import alike_to
+from callslip.stacks.index.memory_vectors import kept
 from callslip.stacks.index.sealed import facts
 from callslip.stacks.index.sealed.cipher import Unopened
 from callslip.stacks.index.sealed.holders import Tenant
@@ -44,11 +42,8 @@ class Recalling:
             memoryops.ListFacts: self._list,
             memoryops.FindFacts: self._find,
             memoryops.Namespaces: self._namespaces,
-            memoryops.KnowModel: lambda op: 1,
-            memoryops.NearFacts: lambda op: (),
-            memoryops.Vectorless: lambda op: (),
-            memoryops.AddVectors: lambda op: 0,
-            memoryops.DropVectors: lambda op: 0,
+            memoryops.NearFacts: self._near,
+            memoryops.Vectorless: self._vectorless,
         }
         self.steps: dict[type, Callable[[Any], Step]] = {
             memoryops.Remember: self._remember,
@@ -58,6 +53,10 @@ class Recalling:
             memoryops.ForgetFacts: self._forget,
             memoryops.RefreshFacts: self._refresh,
             memoryops.SweepFacts: Step,
+            # The vector of a sentence of ours tells nothing of anybody's.
+            memoryops.KnowModel: Step,
+            memoryops.AddVectors: self._add_vectors,
+            memoryops.DropVectors: self._drop_vectors,
         }
 
     # --- one fact -----------------------------------------------------------------------------------
@@ -106,6 +105,38 @@ class Recalling:
             for namespace, id in op.facts
         ]
         return Step(replace(op, facts=sealed))
+
+    # --- vectors ------------------------------------------------------------------------------------
+
+    def _add_vectors(self, op: memoryops.AddVectors) -> Step:
+        sealed = []
+        for namespace, id, version, vector in op.vectors:
+            tenant = self._names.there(_first(namespace))
+            box = tenant.vectors.seal(kept(vector), b"vector")
+            sealed.append((facts.seal_namespace(namespace, tenant), id, version, box))
+        return Step(replace(op, vectors=sealed))
+
+    def _drop_vectors(self, op: memoryops.DropVectors) -> Step:
+        tenant = self._names.there(_first(op.namespace))
+        return Step(replace(op, namespace=facts.seal_namespace(op.namespace, tenant)))
+
+    def _near(self, op: memoryops.NearFacts) -> Sequence[Fact]:
+        found: list[Fact] = []
+        for tenant, which, exact in self._places(op.which):
+            limit = op.limit if exact else max(op.limit, _BATCH)
+            inner = replace(op, which=which, limit=limit, opened=_opens(tenant))
+            answer = [self._opened(fact, tenant) for fact in self._inner.run(inner)]
+            found += [fact for fact in answer if exact or _is_meant(op.which, fact)]
+        return sorted(found, key=lambda fact: -(fact.score or 0.0))[: op.limit]
+
+    def _vectorless(self, op: memoryops.Vectorless) -> Sequence[tuple[Namespace, str, int, str]]:
+        found = []
+        for tenant, which, _ in self._places(op.which):
+            for namespace, id, version, text in self._inner.run(replace(op, which=which)):
+                fact = Fact(id, namespace, text, version=version)
+                opened = self._opened(fact, tenant)
+                found.append((opened.namespace, id, version, opened.text))
+        return found[: op.limit]
 
     # --- many ---------------------------------------------------------------------------------------
 
@@ -259,6 +290,16 @@ class Vocabulary:
     def spelt_alike(self, word: str) -> Sequence[str]:
         asked = set(forms(word))
         return [other for other in self.words if asked.intersection(forms(other))]
+
+
+def _opens(tenant: Tenant) -> Callable[[bytes], bytes]:
+    def opened(sealed: bytes) -> bytes:
+        try:
+            return tenant.vectors.open(sealed, b"vector")
+        except Unopened:
+            return b""  # of no length that a vector has: it is passed by
+
+    return opened
 
 
 def _first(namespace: Namespace) -> str:
