@@ -13,6 +13,7 @@ from callslip.stacks.index.rows import to_blob, touch_after
 
 COLUMNS = "s.n, s.active_at, s.ttl, s.expires_at, s.closed, s.floor, s.floor_at, s.results, s.dead, s.held"
 WIDTH = 10
+MOST_NAME_BYTES = 2_600
 WHERE = 's.tenant = %s AND s.name = %s AND s."user" = %s'
 
 
