@@ -23,7 +23,7 @@ from typing import Any
 
 from callslip.handle import Scope, Shape
 from callslip.stacks import ops
-from callslip.stacks.index import sqlite
+from callslip.stacks.index import inserting
 from callslip.stacks.index.sqlite import SqliteIndex
 
 PER_SESSION = 40
@@ -72,7 +72,7 @@ def measure(rows: int) -> dict[str, float]:
             db.execute("BEGIN IMMEDIATE")
             for _ in range(min(20_000, rows - n)):
                 session = n % count
-                sqlite._insert(db, op_of(n, session, 1000.0 if session % 2 else 10_000.0))
+                inserting.insert(db, op_of(n, session, 1000.0 if session % 2 else 10_000.0))
                 n += 1
             db.execute("COMMIT")
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from callslip import limits
 from callslip.errors import SettingsError
 from callslip.settings import Settings
 from callslip.stacks import governing
@@ -264,7 +265,10 @@ def subjects_of(subject: object) -> tuple[str, ...]:
         return ()
     names = (subject,) if isinstance(subject, str) else subject
     if not isinstance(names, list | tuple | set | frozenset) or not all(
-        isinstance(name, str) and name for name in names
+        isinstance(name, str) and 0 < len(name) <= limits.SUBJECT_CHARS for name in names
     ):
-        raise SettingsError(f"subject={subject!r}: give a name, or several in a list")
+        raise SettingsError(
+            f"subject={subject!r}: give a name of at most {limits.SUBJECT_CHARS} characters, or "
+            "several in a list"
+        )
     return tuple(dict.fromkeys(names))

@@ -115,6 +115,9 @@ COLUMNS_CACHED_BYTES = 256 * 1024 * 1024
 KEPT_BYTES = 16 * 1024 * 1024
 """Of a packed stream that is being stored, what is kept for the spool, should the store fail."""
 
+SUBJECT_CHARS = 200
+"""The name of whom a result is about."""
+
 # --- how long it lives --------------------------------------------------------------------------
 
 TOMBSTONE_SECONDS = 30 * 24 * 3600

@@ -203,7 +203,10 @@ class GoverningContract:
         files, _ = index.run(fileops.ListFiles(HOME, fileops.View(), NOW))
         assert [each.path for each in files] == ["g.md"]
         assert index.run(auditops.RemoveSubject("acme", about, NOW, 100)) == auditops.Removed()
-        assert index.run(ops.Sessions(9, tenant="acme"))[0][0] == HOME
+        only_files = Scope("f", "eve", "acme")
+        written(index, replace(make_write("3", scope=only_files), subjects=(about,)))
+        assert index.run(auditops.RemoveSubject("acme", about, NOW, 100)).files == 1
+        assert [each[0] for each in index.run(ops.Sessions(9, tenant="acme"))] == [HOME]
         assert index.run(ops.Repair(mend=False)) == []
 
     def test_a_delete_by_subject_is_bounded(self) -> None:

@@ -236,11 +236,16 @@ def drop(db: sqlite3.Connection, session: int, limit: int = 2**62) -> int:
         " (SELECT n FROM files WHERE session = ? ORDER BY version LIMIT ?)",
         (session, limit),
     ).rowcount
+    begin_anew(db, session)
+    return gone
+
+
+def begin_anew(db: sqlite3.Connection, session: int) -> None:
+    """A session without versions has no branches, and its next one is version 1."""
     for rest in ("DELETE FROM branches WHERE session", "UPDATE sessions SET next_file = 1 WHERE n"):
         db.execute(
             f"{rest} = ?1 AND NOT EXISTS (SELECT 1 FROM files WHERE session = ?1)", (session,)
         )
-    return gone
 
 
 def evict(db: sqlite3.Connection, column: str, owner: int) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from callslip.errors import StoreUnavailable
 from callslip.limits import FACT_VERSIONS
-from callslip.stacks.index import holding, memory_words, subjects
+from callslip.stacks.index import holding, memory_words, subjects, wiping
 from callslip.stacks.index.memory_rows import (
     Row,
     Space,
@@ -272,6 +272,8 @@ def drop_below(db: sqlite3.Connection, namespace: Namespace) -> int:
             delete(db, space, n, size)
             gone += 1
         settle(db, space)
+    if gone:
+        wiping.merge_words(db)
     return gone
 
 

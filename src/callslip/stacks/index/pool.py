@@ -282,6 +282,7 @@ class Pool:
                 connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA secure_delete = ON")  # some builds of SQLite have it, some not
         connection.execute("PRAGMA cache_size = -8192")
         connection.execute("PRAGMA journal_size_limit = 67108864")
         if not current:

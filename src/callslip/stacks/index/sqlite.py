@@ -31,6 +31,7 @@ from callslip.stacks.index import (
     sessions,
     shares,
     upkeep,
+    wiping,
 )
 from callslip.stacks.index.pool import MINIMUM, Pool
 from callslip.stacks.index.sessions import Session
@@ -102,26 +103,30 @@ class SqliteIndex:
 
     def run(self, op: ops.Op[T], /) -> T:
         """Do one operation, as its docstring in `callslip.stacks.ops` says."""
+        inner = op.op if isinstance(op, auditops.Audited) else op
         try:
             answer = self._run(op)
         except StoreUnavailable as error:
-            inner = op.op if isinstance(op, auditops.Audited) else op
             if error.reason != "disk full" or type(inner) not in _FREES or self._pool.memory:
                 raise
-            self._make_room()
+            self._pool.reserve.give()
+            self._empty_log()  # it may be longer than what the database grows by
             answer = self._run(op)
+        if wiping.due(inner) and not self._pool.memory:
+            self._empty_log()
         if type(op) is ops.Forget and not self._pool.memory:
             self._pool.reserve.make()  # objects were deleted: there may be room again
         return cast("T", answer)
 
-    def _make_room(self) -> None:
-        self._pool.reserve.give()
+    def _empty_log(self) -> None:
         try:
-            # The log may be longer than what the database grows by when it is worked in.
             with self._pool.borrow() as db, _patience(db, TOUCH_SECONDS):
-                db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                reason = "" if wiping.empty_log(db) else "others read"
         except StoreUnavailable as error:
-            _logger.info("the log could not be shortened on a full disk: %s", error.reason)
+            reason = error.reason
+        if reason:
+            # What was deleted is deleted; the log that still has it goes with a later checkpoint.
+            _logger.info("the log of the index could not be emptied: %s", reason)
 
     def close(self) -> None:
         """Let go of the file; a later operation opens it again. `:memory:` starts empty."""

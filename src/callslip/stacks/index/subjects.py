@@ -14,7 +14,8 @@ from callslip.stacks.auditops import (
     RemoveSubject,
     SubjectsOf,
 )
-from callslip.stacks.index import holding, memory_rows, sessions
+from callslip.stacks.index import files as version_store
+from callslip.stacks.index import holding, memory_rows, sessions, wiping
 from callslip.stacks.index.rows import to_blob, to_text
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ def remove(db: sqlite3.Connection, op: RemoveSubject) -> Removed:
             results += db.execute(f"DELETE FROM results {where}", (session, id)).rowcount
             db.execute(f"DELETE FROM tombstones {where}", (session, id))
     for session in {session for session, _ in rows}:
+        version_store.begin_anew(db, session)
         sessions.drop_empty(db, session)
     if len(rows) >= max(op.limit, 1):
         return Removed(results, files, more=True)
@@ -106,4 +108,6 @@ def remove(db: sqlite3.Connection, op: RemoveSubject) -> Removed:
         assert space is not None
         memory_rows.delete(db, space, n, size)
         memory_rows.settle(db, space)
+    if facts:
+        wiping.merge_words(db)
     return Removed(results, files, len(facts))

@@ -62,6 +62,15 @@ def remove(db: Db, op: RemoveSubject) -> Removed:
             where = "WHERE session = %s AND id = %s"
             results += db.execute(f"DELETE FROM results {where}", (session, id)).rowcount
             db.execute(f"DELETE FROM tombstones {where}", (session, id))
+    for rest in (
+        "DELETE FROM branches b WHERE b.session",
+        "UPDATE sessions b SET next_file = 1 WHERE b.n",
+    ):
+        db.execute(
+            f"{rest} = ANY(%s::bigint[]) AND NOT EXISTS (SELECT 1 FROM files f WHERE f.session ="
+            f" b.{rest.rpartition('.')[2]})",
+            (sessions,),
+        )
     # A session that nothing is left of would be a trace too.
     db.execute(
         "DELETE FROM sessions WHERE n = ANY(%s::bigint[]) AND results = 0 AND tombstones = 0"
