@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from callslip.stacks.index.postgres.wall import wall
 
+HELD = "CS005"
+"""SQLSTATE: a legal hold keeps what was to be removed."""
+
 _TOLD = "coalesce(current_setting('callslip.auditing', true), '') <> ''"
 _BY = "decode(current_setting('callslip.actor', true), 'hex')"
 _AT = "current_setting('callslip.auditing', true)::float8"
@@ -71,6 +74,12 @@ AUDIT: tuple[str, ...] = (
         RETURN QUERY SELECT * FROM holds WHERE (_tenant IS NULL OR tenant = _tenant)
             AND ("user" IS NULL OR _user IS NULL OR "user" = _user)
             AND (session IS NULL OR _name IS NULL OR session = _name) ORDER BY n;
+    END $$""",
+    f"""CREATE FUNCTION refuse_held(_tenant bytea, _user bytea, _name bytea) RETURNS void
+    LANGUAGE plpgsql AS $$ BEGIN
+        IF EXISTS (SELECT 1 FROM holds_on(_tenant, _user, _name)) THEN
+            RAISE EXCEPTION 'a hold reaches into it' USING ERRCODE = '{HELD}';
+        END IF;
     END $$""",
     # Notes in the sessions of a reach whether they are held: a sweep asks them, not the holds. A held
     # row has its time in `held_expiry` alone, so that no sweep ever looks at it.

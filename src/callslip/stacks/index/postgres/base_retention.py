@@ -228,6 +228,7 @@ RETENTION: tuple[str, ...] = (
         seen bigint;
         live boolean;
     BEGIN
+        PERFORM refuse_held(_tenant, _user, _name);
         _gone := 0;
         IF _name IS NOT NULL THEN
             numbers := ARRAY(SELECT n FROM sessions WHERE tenant = _tenant AND name = _name
@@ -299,6 +300,7 @@ RETENTION: tuple[str, ...] = (
         _runs_out float8;
         gone bigint := 0;
     BEGIN
+        PERFORM refuse_held(_tenant, _user, _name);
         FOR s IN SELECT * FROM sessions WHERE tenant = _tenant AND name = _name
             AND (_user IS NULL OR "user" = _user) ORDER BY n FOR UPDATE
         LOOP

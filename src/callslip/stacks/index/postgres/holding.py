@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import psycopg
+
 from callslip.errors import LegalHold
 from callslip.stacks.auditops import HeldBy, Hold, Holds, PlaceHold, Release
-from callslip.stacks.index.postgres.transaction import Db
+from callslip.stacks.index.postgres.audit_schema import HELD
+from callslip.stacks.index.postgres.transaction import Db, Row
 from callslip.stacks.index.rows import to_blob, to_text
 from callslip.stacks.memoryops import Namespace
 
@@ -84,6 +87,20 @@ def refuse(db: Db, tenant: str, user: str | None = None, session: str | None = N
     found = reaching(db, tenant, user, session)
     if found:
         raise LegalHold(f"kept by {found[0]}")
+
+
+class Held(Exception):
+    """A legal hold keeps what was to be removed: the transaction is undone."""
+
+
+def unless_held(db: Db, sql: str, values: Sequence[Any]) -> Row:
+    """The row of a last statement that asks `refuse_held`. Raises `Held`."""
+    try:
+        return db.finish(sql, values)[0]
+    except psycopg.Error as error:
+        if error.sqlstate != HELD:
+            raise
+        raise Held from None
 
 
 def of_memory(db: Db, namespace: Namespace) -> Hold | None:

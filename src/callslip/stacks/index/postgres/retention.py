@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from callslip.errors import SettingsError, StoreUnavailable
+from callslip.errors import LegalHold, SettingsError, StoreUnavailable
 from callslip.limits import TOMBSTONE_SECONDS
 from callslip.stacks.index.postgres import holding, memory, shares
 from callslip.stacks.index.postgres.server import Server
@@ -17,6 +17,18 @@ waits for the removal of a tenant; one that is cut short is ended by the same ca
 
 def remove(server: Server, op: Remove) -> int:
     """Do `ops.Remove`."""
+    try:
+        return _remove(server, op)
+    except holding.Held:
+        kept = server.transact(
+            lambda db: holding.reaching(db, op.tenant, op.user, op.session),
+            tenant=to_blob(op.tenant),
+            again=True,
+        )
+        raise LegalHold(f"kept by {kept[0] if kept else 'a hold that was just lifted'}") from None
+
+
+def _remove(server: Server, op: Remove) -> int:
     tenant, user, name = (
         None if each is None else to_blob(each) for each in (op.tenant, op.user, op.session)
     )
@@ -27,18 +39,16 @@ def remove(server: Server, op: Remove) -> int:
         id = to_blob(op.id)
 
         def one(db: Db) -> int:
-            holding.refuse(db, op.tenant, op.user, op.session)
             values = (tenant, user, name, id, op.why, op.now, op.tombstones)
-            return int(db.finish(f"SELECT remove_one({_marks(7)})", values)[0][0])
+            return int(holding.unless_held(db, f"SELECT remove_one({_marks(7)})", values)[0])
 
         return server.transact(one, tenant=tenant, again=False)
     gone, after = 0, 0
     while after is not None:
 
         def some(db: Db, after: int = after) -> tuple[int, int | None]:
-            holding.refuse(db, op.tenant, op.user, op.session)
             values = (tenant, user, name, op.why, op.now, op.tombstones, after, BATCH)
-            row = db.finish(f"SELECT * FROM remove_some({_marks(8)})", values)[0]
+            row = holding.unless_held(db, f"SELECT * FROM remove_some({_marks(8)})", values)
             return row[0], row[1]
 
         went, after = server.transact(some, tenant=tenant, again=False)  # type: ignore[assignment]
