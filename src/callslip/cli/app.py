@@ -37,6 +37,7 @@ _COMMANDS = {
     "doctor": "operating",
     "migrate": "operating",
     "backup": "operating",
+    "keys": "keys",
     "completion": "completion",
 }
 

@@ -33,6 +33,7 @@ class Given:
     session: str | None = None
     user: str | None = None
     tenant: str | None = None
+    keys: str | None = None
     json: bool = False
 
     @property
@@ -47,6 +48,11 @@ class Given:
             return self.session
         return os.environ.get("CALLSLIP_SESSION") or DEFAULT_SESSION
 
+    @property
+    def key_place(self) -> str | None:
+        """The key file, or `env:NAME`; None for a store in the clear."""
+        return self.keys or os.environ.get("CALLSLIP_KEYS") or None
+
     def open_store(self, *, must_exist: bool = True) -> ResultStore:
         """The store. Only what stores something may make a new one: a mistyped name is an error."""
         from callslip.settings import place_of
@@ -54,7 +60,7 @@ class Given:
 
         if not self.where.strip():
             raise SettingsError("--store is empty: give the store's folder")
-        store = ResultStore(self.where)
+        store = ResultStore(self.where, keys=self.key_place)
         place = place_of(store.settings)
         # A first put that was killed leaves payloads and no index yet: gc has to get there.
         if must_exist and place.index and not (_found(place.index) or _found(place.payloads)):
@@ -77,6 +83,7 @@ class Given:
             ("--session", self.session),
             ("--user", self.user),
             ("--tenant", self.tenant),
+            ("--keys", self.keys),
         ):
             if value:
                 flags += [name, value]
@@ -128,6 +135,7 @@ _OPTIONS = (
     ("--session", "NAME", "Whose results. [env CALLSLIP_SESSION; default: cli]"),
     ("--user", "NAME", "The session's user, if it has one."),
     ("--tenant", "NAME", "The session's tenant, if it has one."),
+    ("--keys", "FILE", "Its key file, or env:NAME, if it is sealed. [env CALLSLIP_KEYS]"),
 )
 
 

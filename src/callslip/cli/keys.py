@@ -1,0 +1,92 @@
+"""`callslip keys …`: key files made and added to, a store's keys wrapped anew or destroyed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from callslip.cli import out
+from callslip.cli.given import given, verb
+from callslip.errors import SettingsError
+from callslip.window.preview.parts import counted
+
+
+@click.group(short_help="Key files, and what is sealed with them: new, add, rotate, shred.")
+def keys() -> None:
+    """Encryption at rest: make a key file, and give it to every command with --keys.
+
+    \b
+    callslip keys new ~/callslip.key
+    export CALLSLIP_KEYS=~/callslip.key
+    callslip put report.json
+
+    Keep the file apart from the store and its backups, and keep a copy of it: what is sealed with a
+    key that is lost is lost.
+    """
+
+
+@keys.command(short_help="Make a key file.")
+@click.argument("file", type=click.Path(path_type=Path))
+def new(file: Path) -> None:
+    """Make a key FILE with one new key, for you alone (0600). It is never written over."""
+    from callslip.stacks.index.sealed.master import new_key_file
+
+    try:
+        made = new_key_file(file)
+    except FileExistsError:
+        raise SettingsError(
+            f"{file} exists; `callslip keys add {file}` puts a new key in front of those it holds"
+        ) from None
+    out.styled(f"{made}  {out.harmless(str(file))}")
+
+
+@keys.command(short_help="Put a new key in front of those of a key file.")
+@click.argument("file", type=click.Path(path_type=Path))
+def add(file: Path) -> None:
+    """Put a new key in front of those of a key FILE: it seals from now on, the others still open.
+
+    Then `callslip keys rotate`, on every store that the file is for; then the older keys can go.
+    """
+    from callslip.stacks.index.sealed.master import add_key
+
+    out.styled(f"{add_key(file)}  {out.harmless(str(file))}")
+
+
+@verb(name="rotate", short_help="Wrap a store's keys with the newest one.")
+@click.option("--sessions", is_flag=True, help="Give each tenant a new key for its sessions', too.")
+@click.pass_context
+def rotate(ctx: click.Context, sessions: bool) -> None:
+    """Wrap the keys of the store with the first key of the file. No payload is written again."""
+    held = given(ctx)
+    done = held.open_store().rotate_keys(sessions=sessions)
+    if held.json:
+        out.json({"wrapped": done})
+        return
+    out.styled(f"{counted(done, 'key')} wrapped anew")
+
+
+@verb(name="shred", short_help="Delete for good, and destroy the keys.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.pass_context
+def shred(ctx: click.Context, yes: bool) -> None:
+    """Delete what --tenant holds, or its --user, or that user's --session, and destroy the keys of
+    it: copies and backups of it can be opened by nobody any more.
+    """
+    held = given(ctx)
+    if held.tenant is None:
+        raise click.UsageError("give --tenant, and with it --user, and with that --session", ctx)
+    store = held.open_store()
+    where = [held.tenant, *(each for each in (held.user, held.session) if each is not None)]
+    if not yes:
+        name = out.harmless(" / ".join(where))
+        click.confirm(f"Destroy the keys of {name}, and all it holds?", abort=True, err=True)
+    removed = store.shred(tenant=held.tenant, user=held.user, session=held.session)
+    if held.json:
+        out.json({"removed": removed})
+        return
+    out.styled(f"{counted(removed, 'result')} gone, and their keys")
+
+
+keys.add_command(rotate)
+keys.add_command(shred)

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+from tests.cli.shell import here
+
+
+def test_a_key_file_is_made_given_rotated_and_its_session_shredded(tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    made = here(tmp_path, "keys", "new", str(key))
+    assert made.exit_code == 0 and made.stdout.startswith("k")
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    again = here(tmp_path, "keys", "new", str(key))
+    assert again.exit_code == 2 and "callslip keys add" in again.stderr
+    sealed = ("--keys", str(key), "--tenant", "acme")
+    put = here(tmp_path, "put", "-", *sealed, "--json", stdin=b"plain words\n" * 9_000)
+    assert put.exit_code == 0, put.stderr
+    id = json.loads(put.stdout)["id"]
+    assert "plain words" in here(tmp_path, "read", id, *sealed).stdout
+    files = [path for path in (tmp_path / ".callslip").rglob("*") if path.is_file()]
+    assert not any(b"plain words" in path.read_bytes() for path in files)
+    without = here(tmp_path, "read", id, "--tenant", "acme")
+    assert without.exit_code == 2 and "CALLSLIP_KEYS" in without.stderr
+    assert here(tmp_path, "keys", "add", str(key)).exit_code == 0
+    assert here(tmp_path, "keys", "rotate", *sealed).stdout == "2 keys wrapped anew\n"
+    assert "plain words" in here(tmp_path, "read", id, *sealed).stdout
+    assert here(tmp_path, "keys", "shred", "--keys", str(key), "-y").exit_code == 2
+    shredded = here(tmp_path, "keys", "shred", *sealed, "--user", "", "--session", "cli", "-y")
+    assert shredded.stdout == "1 result gone, and their keys\n"
+    assert here(tmp_path, "read", id, *sealed).exit_code == 3
+    assert here(tmp_path, "keys", "rotate").exit_code == 2
