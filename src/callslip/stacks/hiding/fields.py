@@ -164,7 +164,7 @@ class Fields:
         raw = text.encode("utf-8", "surrogatepass")
         if not self.near(raw):
             return token
-        opens = raw.lstrip()[:1] in (b"{", b"[", b'"')
+        opens = raw.lstrip()[:1] in (b"{", b"[") or _is_string(raw)
         new = self.json(raw, deep=deep + 1)[0] if opens else self.text(raw)[0]
         return token if new == raw else _dumped(new.decode("utf-8", "surrogatepass"))
 
@@ -284,6 +284,13 @@ class Fields:
         for char in ("\\", mark[-1:].decode(), "\n"):
             text = text.replace(char, " ")
         return text.encode("utf-8", "surrogatepass")
+
+
+def _is_string(raw: bytes) -> bool:
+    """Whether a text is a JSON string itself, and not just something in quotes."""
+    text = raw.strip()
+    match = STRING.match(text)
+    return match is not None and match.end() == len(text)
 
 
 def _dumped(value: Any) -> bytes:

@@ -38,6 +38,8 @@ class Headers:
             masked = self._known.get(len(parts))
             if masked is None or start < done or self._names(raw, parts):
                 continue
+            if all(raw[begin : begin + 1] in (b"[", b"{") for begin, _ in parts):
+                continue  # a list of rows that has as many of them as they have fields
             for place, (name, said) in masked.items():
                 begin, end = parts[place]
                 out += raw[done:begin], self._fields.replaced(name, said, raw[begin:end])

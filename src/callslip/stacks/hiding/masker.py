@@ -13,8 +13,10 @@ from callslip.handle import Source
 from callslip.stacks.hiding.fields import Fields, Said
 from callslip.stacks.hiding.headers import Headers
 from callslip.stacks.hiding.scan import HIDDEN
-from callslip.stacks.hiding.tables import Columns
+from callslip.stacks.hiding.tables import Columns, mark_of
 from callslip.stacks.recognise import LOOKED_INTO_BYTES, recognise
+from callslip.stacks.recognise.base import Recogniser
+from callslip.stacks.recognise.tables import Table
 
 __all__ = ["HELD_MOST", "Mask", "Masker", "mask_of"]
 
@@ -64,10 +66,17 @@ class Masker:
         self.changed = False
         self._mask = mask
         self._errors = "surrogatepass" if source == "str" else "surrogateescape"
-        self._found = recognise(head, source, form, whole)
+        self._found: Recogniser = recognise(head, source, form, whole)
         self._columns: Columns | None = None
-        if isinstance(mask, Fields) and self._found.format == "csv":
-            self._columns = Columns(mask, head, self._found.delimiter)
+        if isinstance(mask, Fields):
+            delimiter = self._found.delimiter if self._found.format == "csv" else ""
+            if self._found.kind == "text":
+                # A table may be too small to be known as one, or be laid out for a reader.
+                delimiter = mark_of(mask, head)
+                if delimiter:
+                    self._found = Table(head, "text/plain", delimiter)
+            if delimiter:
+                self._columns = Columns(mask, head, delimiter)
         self._headers = Headers(mask) if isinstance(mask, Fields) else Headers(Fields({}))
         self._json = self._found.mime in _DOCUMENTS
         self._lines = not self._json or self._found.mime == _DOCUMENTS[1]

@@ -11,7 +11,24 @@ from callslip.stacks.hiding.fields import Fields, Said
 from callslip.stacks.hiding.scan import HIDDEN, decoded
 from callslip.stacks.recognise.tables import cells_of
 
-__all__ = ["Columns"]
+__all__ = ["Columns", "mark_of"]
+
+_LINE = 64 * 1024
+
+
+_MARKS = ("\t", ";", "|", ",")
+
+
+def mark_of(fields: Fields, head: bytes) -> str:
+    """What stands between the cells of a text whose first line has a masked name as one of them;
+    empty if there is none."""
+    lines = head.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n")[:_LINE].splitlines()
+    if not lines or not fields.near(lines[0]):
+        return ""
+    for mark in _MARKS:
+        if any(fields.of(name) is not None for name in cells_of(lines[0], mark)):
+            return mark
+    return ""
 
 
 class Columns:
