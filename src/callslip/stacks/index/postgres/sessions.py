@@ -8,11 +8,12 @@ from typing import Any
 
 from callslip.errors import SettingsError
 from callslip.handle import Scope
+from callslip.stacks.index.postgres.read_schema import SESSION
 from callslip.stacks.index.postgres.transaction import Db
 from callslip.stacks.index.rows import to_blob, touch_after
 
-COLUMNS = "s.n, s.active_at, s.ttl, s.expires_at, s.closed, s.floor, s.floor_at, s.results, s.dead, s.held"
-WIDTH = 10
+COLUMNS = ", ".join(name for name, _ in SESSION)
+WIDTH = len(SESSION)
 MOST_NAME_BYTES = 2_600
 WHERE = 's.tenant = %s AND s.name = %s AND s."user" = %s'
 

@@ -1,11 +1,11 @@
-"""Shares in PostgreSQL: made, ended, listed, each in one round trip; and what look-ups take of them."""
+"""Shares in PostgreSQL: made, ended, listed, each in one round trip."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from callslip.handle import Scope, Shared
+from callslip.handle import Shared
 from callslip.stacks.index.postgres import sessions
 from callslip.stacks.index.postgres.transaction import Db
 from callslip.stacks.index.rows import to_blob, to_text
@@ -23,15 +23,6 @@ RECEIVED = (
 )
 """Where the rows that were shared with a scope are."""
 
-TO = f'h.tenant = %s AND h."user" = %s AND h.session IN (%s, %s) AND h.until > %s AND {_LIVE}'
-"""Which of them a scope may read now; its values are those of `to`."""
-
-
-def to(scope: Scope, now: float) -> tuple[Any, ...]:
-    """The values of `TO`."""
-    tenant, user = to_blob(scope.tenant), to_blob(scope.user)
-    return tenant, user, b"", _session_blob(scope.session), now, now, now
-
 
 def share(db: Db, op: Share) -> Shared | None:
     """Do `shareops.Share`."""
@@ -44,7 +35,7 @@ def share(db: Db, op: Share) -> Shared | None:
         (
             to_blob(op.name),
             to_blob(op.user),
-            _session_blob(op.session),
+            session_blob(op.session),
             op.now,
             op.until,
             to_blob(op.id),
@@ -104,7 +95,8 @@ def more(db: Db, now: float) -> bool:
     return bool(db.execute("SELECT 1 FROM shares WHERE until <= %s LIMIT 1", (now,)))
 
 
-def _session_blob(session: str | None) -> bytes:
+def session_blob(session: str | None) -> bytes:
+    """The receiver's session as it is kept: b"" for all of a user's."""
     return b"" if session is None else b"\x01" + to_blob(session)
 
 
