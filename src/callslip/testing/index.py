@@ -19,6 +19,7 @@ from callslip.handle import Quota, Scope, Shape
 from callslip.limits import TOMBSTONE_SECONDS
 from callslip.stacks import ops
 from callslip.testing.index_files import FilesContract
+from callslip.testing.index_governing import GoverningContract
 from callslip.testing.index_payloads import PlacesContract
 from callslip.testing.index_rows import (
     HOME,
@@ -33,7 +34,7 @@ from callslip.testing.index_rows import (
 from callslip.testing.index_shares import SharesContract
 
 
-class IndexContract(FilesContract, PlacesContract, SharesContract):
+class IndexContract(FilesContract, PlacesContract, SharesContract, GoverningContract):
     """The promises. A subclass gives `open`."""
 
     def open(self) -> ops.Runs:

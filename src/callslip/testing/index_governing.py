@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from typing import Any
 
 from callslip.errors import LegalHold, StoreUnavailable
@@ -90,42 +91,44 @@ class GoverningContract:
     # --- legal holds ---
 
     def test_what_is_held_neither_expires_nor_goes(self) -> None:
-        for user, session in ((None, None), ("ana", None), ("ana", "s"), (None, "s")):
-            for before in (True, False):
-                index = self.open()
-                hold = auditops.PlaceHold("acme", user, session, ODD, "legal", NOW)
-                if before:
-                    index.run(hold)
-                op = replace(insert(make_row(), "res_a", ttl=10.0), expires_at=NOW + 5)
-                put(index, op)
-                put(index, insert(make_row("b"), "res_b", ttl=10.0))
-                written(index, replace(make_write("text"), ttl=10.0))
-                if not before:
-                    index.run(hold)
-                late = NOW + TOMBSTONE_SECONDS * 3
-                assert index.run(ops.Sweep(late, 200, 1000.0)) is False
-                assert isinstance(index.run(ops.Get(HOME, "res_a", late)), ops.Result)
-                assert index.run(ops.List(HOME, 0, 9, late))[1] == 2
-                for where in (
-                    {},
-                    {"user": "ana"},
-                    {"user": "ana", "session": "s"},
-                    {"user": "ana", "session": "s", "id": "res_a"},
-                ):
-                    for tombstones in (True, False):
-                        remove = ops.Remove("deleted", late, "acme", tombstones=tombstones, **where)
-                        _raises(LegalHold, partial(index.run, remove))
-                assert index.run(ops.Count("acme")).results == 2
-                assert [each.reason for each in index.run(auditops.Holds("acme"))] == [ODD]
-                assert len(index.run(auditops.Release("acme", user, session))) == 1
-                assert index.run(auditops.Holds()) == []
-                if session is None or before:
-                    # Reads counted as activity; what runs out by itself does so at once.
-                    assert isinstance(index.run(ops.Get(HOME, "res_a", late)), ops.Tombstone)
-                while index.run(ops.Sweep(late + 100, 200, 1000.0)):
-                    pass
-                assert index.run(ops.Count("acme")).results == 0
-                assert index.run(ops.Repair(mend=False)) == []
+        index = self.open()
+        reaches = ((None, None), ("ana", None), ("ana", "s"), (None, "s"))
+        for n, (reach, before) in enumerate(product(reaches, (True, False))):
+            self._held(index, Scope("s", "ana", f"t{n}"), *reach, before=before)
+        assert index.run(ops.Repair(mend=False)) == []
+
+    def _held(
+        self, index: ops.Runs, home: Scope, user: str | None, session: str | None, *, before: bool
+    ) -> None:
+        hold = auditops.PlaceHold(home.tenant, user, session, ODD, "legal", NOW)
+        if before:
+            index.run(hold)
+        row = insert(make_row(scope=home), "res_a", ttl=10.0)
+        put(index, replace(row, expires_at=NOW + 5))
+        put(index, insert(make_row("b", scope=home), "res_b", ttl=10.0))
+        written(index, replace(make_write("text", scope=home), ttl=10.0))
+        if not before:
+            index.run(hold)
+        late = NOW + TOMBSTONE_SECONDS * 3
+        assert index.run(ops.Sweep(late, 200, 1000.0)) is False
+        assert isinstance(index.run(ops.Get(home, "res_a", late)), ops.Result)
+        assert index.run(ops.List(home, 0, 9, late))[1] == 2
+        for user_of, session_of, id in (
+            (None, None, None), ("ana", None, None), ("ana", "s", None), ("ana", "s", "res_a"),
+        ):  # fmt: skip
+            for tombstones in (True, False):
+                reach = (home.tenant, user_of, session_of, id, tombstones)
+                remove = ops.Remove("deleted", late, *reach)
+                _raises(LegalHold, partial(index.run, remove))
+        assert index.run(ops.Count(home.tenant)).results == 2
+        assert [each.reason for each in index.run(auditops.Holds(home.tenant))] == [ODD]
+        assert len(index.run(auditops.Release(home.tenant, user, session))) == 1
+        assert index.run(auditops.Holds()) == []
+        # Reads counted as activity; what runs out by itself does so at once.
+        assert isinstance(index.run(ops.Get(home, "res_a", late)), ops.Tombstone)
+        while index.run(ops.Sweep(late + 100, 200, 1000.0)):
+            pass
+        assert index.run(ops.Count(home.tenant)).results == 0
 
     def test_a_hold_covers_no_more_than_it_says(self) -> None:
         index = self.open()
@@ -271,6 +274,7 @@ class GoverningContract:
         odd = auditops.Entry("read", 1.5, outcome="gone", count=3)
         for name in texts:
             odd = replace(odd, **{name: ODD + name})  # type: ignore[arg-type]
+        put(index, insert(make_row(scope=Scope("x", "", odd.tenant)), "res_x"))
         index.run(auditops.Record([odd]))
         assert _trail(index) == [replace(odd, n=_trail(index)[0].n)]
         _told(index, insert(make_row(), "res_a"))
@@ -294,6 +298,8 @@ class GoverningContract:
             )
             for n in range(12)
         ]  # fmt: skip
+        for tenant in ("t0", "t1", "t2"):
+            put(index, insert(make_row(scope=Scope("x", "", tenant)), "res_x"))
         index.run(auditops.Record(entries))
         ways: list[tuple[dict[str, Any], Callable[[auditops.Entry], bool]]] = [
             ({"tenant": "t1"}, lambda e: e.tenant == "t1"),
@@ -349,9 +355,10 @@ class GoverningContract:
 
     def test_the_audit_outlives_what_it_tells_of(self) -> None:
         index = self.open()
+        put(index, insert(make_row("b", scope=Scope("x", "bob", "acme")), "res_x"))
         _told(index, insert(make_row(), "res_a"))
-        index.run(ops.Remove("deleted", NOW, "acme", tombstones=False))
-        assert index.run(ops.Count()) == ops.Totals(0, 0, 0, 0, 0, 0, 0)
+        index.run(ops.Remove("deleted", NOW, "acme", "ana", tombstones=False))
+        assert index.run(ops.Get(HOME, "res_a", NOW)) is None
         found = index.run(auditops.Trail(0, 9, tenant="acme", user="ana", session="s"))
         assert [each.action for each in found] == ["stored"]
 
