@@ -121,13 +121,14 @@ def worker_pool() -> ThreadPoolExecutor:
     """The threads that blocking work runs on when the caller has an event loop.
 
     Our own, so that a hundred reads never starve the default executor that the caller's code uses.
+    More than there are cores: most of them wait for a server. One is made only when it is needed.
     """
     global _pool
     with _pool_lock:
         if _pool is None:
             from concurrent.futures import ThreadPoolExecutor
 
-            _pool = ThreadPoolExecutor(max_workers=8, thread_name_prefix="callslip")
+            _pool = ThreadPoolExecutor(max_workers=32, thread_name_prefix="callslip")
         return _pool
 
 

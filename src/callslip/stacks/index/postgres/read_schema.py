@@ -58,12 +58,8 @@ _LIST_COLUMNS = (
     ("owner_user", "bytea"), ("owner_name", "bytea"), ("place", "bigint"),
 )  # fmt: skip
 
-_GET = f"""CREATE FUNCTION get_result(_tenant bytea, _name bytea, _user bytea, _id bytea, _now float8,
-    _shared bytea) RETURNS TABLE ({_table(*_GET_COLUMNS)}) LANGUAGE plpgsql STABLE AS $$
-    BEGIN
-        RETURN QUERY
-        SELECT {_names(*SESSION, *RESULT)}, p.data, r.seq, r.expires_at, NULL::bytea, NULL::bytea,
-            {_names(*_GRAVE)}
+GET = f"""SELECT {_names(*SESSION, *RESULT)}, p.data, r.seq, r.expires_at, NULL::bytea,
+            NULL::bytea, {_names(*_GRAVE)}
         FROM sessions s
         LEFT JOIN results r ON r.session = s.n AND r.id = _id
         LEFT JOIN payloads p ON p.n = r.payload
@@ -71,7 +67,13 @@ _GET = f"""CREATE FUNCTION get_result(_tenant bytea, _name bytea, _user bytea, _
         WHERE {_OF_SCOPE}
         UNION ALL (SELECT {_names(*SESSION, *RESULT)}, p.data, r.seq, NULL, s."user", s.name,
             {", ".join(f"NULL::{kind}" for _, kind in _GRAVE)}
-        FROM {_RECEIVED} JOIN payloads p ON p.n = r.payload WHERE h.id = _id AND {_TO} LIMIT 1);
+        FROM {_RECEIVED} JOIN payloads p ON p.n = r.payload WHERE h.id = _id AND {_TO} LIMIT 1)"""
+"""One statement, whatever there is."""
+
+_GET = f"""CREATE FUNCTION get_result(_tenant bytea, _name bytea, _user bytea, _id bytea, _now float8,
+    _shared bytea) RETURNS TABLE ({_table(*_GET_COLUMNS)}) LANGUAGE plpgsql STABLE AS $$
+    BEGIN
+        RETURN QUERY {GET};
     END $$"""
 
 _MINE = _names(*SESSION).replace("s.", "mine.")
