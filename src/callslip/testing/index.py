@@ -18,6 +18,7 @@ from callslip.errors import SettingsError, StoreUnavailable
 from callslip.handle import Quota, Scope, Shape
 from callslip.limits import TOMBSTONE_SECONDS
 from callslip.stacks import ops
+from callslip.testing.index_audit import AuditContract
 from callslip.testing.index_files import FilesContract
 from callslip.testing.index_governing import GoverningContract
 from callslip.testing.index_payloads import PlacesContract
@@ -34,7 +35,9 @@ from callslip.testing.index_rows import (
 from callslip.testing.index_shares import SharesContract
 
 
-class IndexContract(FilesContract, PlacesContract, SharesContract, GoverningContract):
+class IndexContract(
+    FilesContract, PlacesContract, SharesContract, GoverningContract, AuditContract
+):
     """The promises. A subclass gives `open`."""
 
     def open(self) -> ops.Runs:
