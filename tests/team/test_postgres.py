@@ -326,6 +326,24 @@ def tell() -> str:
     return "a short result " * 20
 
 
+def test_a_worker_may_have_less_rights_than_who_makes_the_tables(
+    postgres: Postgres, tmp_path: Path
+) -> None:
+    owners = postgres.new_database(postgres.new_role())
+    first = PostgresDb(owners, payloads=tmp_path)
+    Agent(id="a", model=scripted("1"), db=first).run("one", session_id="s1")
+    first.close()
+    worker = postgres.new_role()
+    postgres.sql(f"GRANT USAGE ON SCHEMA callslip TO {worker}", owners)
+    rights = "SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA callslip"
+    postgres.sql(f"GRANT {rights} TO {worker}", owners)
+    database = PostgresDb(postgres.dsn_of(owners.rpartition("/")[2], worker), payloads=tmp_path)
+    agent = Agent(id="a", model=scripted("2"), db=database)
+    assert agent.run("two", session_id="s1").content == "2"
+    assert [text for _, text in texts(agent.model.seen[0])] == ["one", "1", "two"]  # type: ignore[union-attr]
+    database.close()
+
+
 def test_neither_repr_nor_an_error_shows_the_password(postgres: Postgres) -> None:
     database = PostgresDb("postgresql://ana:hunter2@127.0.0.1:1/nothing?schema=x")
     assert "hunter2" not in repr(database)

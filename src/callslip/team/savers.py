@@ -85,7 +85,10 @@ def postgres_saver(server: Server) -> BaseCheckpointSaver[Any]:
     def _migrate(db: Any) -> None:
         # LangGraph's own `setup` is for one process at a time, and cannot be in a transaction.
         migrations = [each.replace("CONCURRENTLY", "") for each in PostgresSaver.MIGRATIONS]
-        db.execute(migrations[0])
+        # Looked at first: who finds all of it there needs no right to make tables.
+        ((there,),) = db.execute("SELECT to_regclass('checkpoint_migrations')")
+        if there is None:
+            db.execute(migrations[0])
         ((version,),) = db.execute("SELECT coalesce(max(v), -1) FROM checkpoint_migrations")
         for number, migration in enumerate(migrations[version + 1 :], version + 1):
             db.execute(migration)

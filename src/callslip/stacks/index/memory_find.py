@@ -25,6 +25,7 @@ class _Look:
 
     facts = 0
     usual = USUAL_WORDS
+    together = 1  # nothing is between here and there
 
     def __init__(self, db: sqlite3.Connection, which: Which) -> None:
         self.db = db

@@ -31,7 +31,6 @@ _AT_MOST = 1.3
 _SELECTIVE = 20_000
 """A kind or a field that so many facts have is looked at in the facts, not in the index."""
 
-_READ_TOGETHER = 40
 _BUILT_IN = frozenset({"text", "kind", "source"})
 _ALIKE = 3
 USUAL_WORDS = 15.0
@@ -58,6 +57,11 @@ class Look(Protocol):
     @property
     def usual(self) -> float:
         """How many words they have, usually."""
+        ...
+
+    @property
+    def together(self) -> int:
+        """How many facts are best read together, though not all may be needed."""
         ...
 
     def counts(self, words: Sequence[str]) -> dict[str, int]:
@@ -237,15 +241,20 @@ def _scored(
     """The facts with their scores, best first; none is read that cannot be among those wanted."""
     found: list[tuple[float, int]] = []
     best: list[float] = []
-    for at in range(0, len(met), _READ_TOGETHER):
-        if len(best) == wanted and _AT_MOST * (met[at][0] + unseen) < best[0]:
+    read: dict[int, tuple[str, int]] = {}
+    for at, (weight, fact) in enumerate(met):
+        if len(best) == wanted and _AT_MOST * (weight + unseen) < best[0]:
             break
-        together = [fact for _, fact in met[at : at + _READ_TOGETHER]]
-        for fact, kept, filters in look.words_of(together):
-            words = kept.split(" ")
-            points = score(weights, words[: len(words) - filters], look.usual)
-            found.append((points, fact))
-            (heappush if len(best) < wanted else heappushpop)(best, points)
+        if at % look.together == 0:
+            next_ones = [each for _, each in met[at : at + look.together]]
+            read = {n: (kept, filters) for n, kept, filters in look.words_of(next_ones)}
+        if fact not in read:
+            continue  # it went between two looks
+        kept, filters = read[fact]
+        words = kept.split(" ")
+        points = score(weights, words[: len(words) - filters], look.usual)
+        found.append((points, fact))
+        (heappush if len(best) < wanted else heappushpop)(best, points)
     found.sort(reverse=True)
     return found
 

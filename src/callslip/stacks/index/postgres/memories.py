@@ -234,7 +234,7 @@ def refresh(db: Db, op: RefreshFacts) -> None:
     if not pairs:
         return
     marks, paths, ids = (list(each) for each in zip(*pairs, strict=True))
-    db.execute(
+    db.finish(
         "UPDATE memories m SET expires_at = %s + m.ttl"
         " FROM memory_spaces s, unnest(%s::bytea[], %s::bytea[], %s::bytea[]) AS g (mark, path, id)"
         " WHERE s.mark = g.mark AND s.path = g.path AND m.space = s.n AND m.id = g.id"

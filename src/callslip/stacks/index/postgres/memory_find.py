@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 from typing import Any
 
+from callslip.limits import RECALL_SCORED
 from callslip.stacks.index.memory_rows import Row, parts_of
 from callslip.stacks.index.memory_search import USUAL_WORDS, search
 from callslip.stacks.index.postgres import memory_spaces
@@ -28,6 +29,8 @@ def find(db: Db, op: FindFacts) -> Sequence[Fact]:
 class _Look:
     """Which words are looked for: those of a few namespaces, each by its own, or those of a whole
     tenant, of which the facts of other namespaces are left out."""
+
+    together = RECALL_SCORED  # a round trip costs more than what is read in vain
 
     def __init__(self, db: Db, which: Which) -> None:
         self.db = db

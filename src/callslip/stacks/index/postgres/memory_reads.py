@@ -38,7 +38,7 @@ def get(db: Db, op: GetFact) -> Fact | None:
 
 def past(db: Db, op: PastOf) -> Sequence[Past]:
     """Do `memoryops.PastOf`."""
-    answer = db.execute(
+    answer = db.finish(
         "SELECT p.version, p.text, p.kind, p.source, p.metadata, p.since, p.until, p.why"
         " FROM memory_past p JOIN memories m ON m.n = p.fact JOIN memory_spaces s ON s.n = m.space"
         f" WHERE s.mark = %s AND s.path = %s AND m.id = %s AND {LIVE} ORDER BY p.version DESC",
@@ -110,7 +110,8 @@ def _listed(db: Db, op: ListFacts) -> tuple[Sequence[Fact], int]:
             else ("s.mark = %s AND s.path = %s", where(op.which.namespace))
         )
         # The counts tell how many there are; few facts run out, and those have an index.
-        ((total,),) = db.execute(
+        ask = db.finish if op.limit <= 0 else db.execute
+        ((total,),) = ask(
             f"SELECT coalesce(sum(s.facts), 0)::bigint - (SELECT count(*) FROM memories m"
             f" JOIN memory_spaces s ON s.n = m.space WHERE m.expires_at <= %s AND {place})"
             f" FROM memory_spaces s WHERE {place}",
@@ -133,7 +134,7 @@ def _listed(db: Db, op: ListFacts) -> tuple[Sequence[Fact], int]:
 def namespaces(db: Db, op: Namespaces) -> Sequence[Namespace]:
     """Do `memoryops.Namespaces`."""
     fixed = op.prefix[: op.prefix.index("*")] if "*" in op.prefix else op.prefix
-    answer = db.execute(
+    answer = db.finish(
         f"SELECT s.parts FROM memory_spaces s WHERE {RANGE} AND EXISTS"
         f" (SELECT 1 FROM memories m WHERE m.space = s.n AND {LIVE})",
         (*within(fixed), op.now),

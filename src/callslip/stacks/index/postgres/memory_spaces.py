@@ -102,9 +102,9 @@ def key_mark(key: str) -> bytes:
 def one(
     db: Db, namespace: Namespace, *, id: str | None = None, key: str | None = None
 ) -> Row | None:
-    """A fact of a namespace by id or key, run out or not. In one statement, without a lock."""
+    """A fact of a namespace by id or key, run out or not: the only statement of a transaction."""
     by, value = ("m.id", to_blob(id)) if id is not None else ("m.key_mark", key_mark(key or ""))
-    row = db.execute(
+    row = db.finish(
         f"SELECT {COLUMNS} FROM memories m JOIN memory_spaces s ON s.n = m.space"
         f" WHERE s.mark = %s AND s.path = %s AND {by} = %s",
         (*where(namespace), value),
