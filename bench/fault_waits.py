@@ -8,6 +8,7 @@ its servers is spoiled. The first call meets the fault; the ones after it find t
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable
@@ -32,6 +33,7 @@ def main() -> None:
     from tests.servers.postgres import Postgres
     from tests.servers.s3 import Moto
 
+    logging.getLogger("callslip").setLevel(logging.ERROR)
     text = "".join(f"{n * 7919 % 1000003:x} {n * 104729 % 999983:x}\n" for n in range(40_000))
     postgres, s3 = Postgres(), Moto()
     with ExitStack() as stack:
