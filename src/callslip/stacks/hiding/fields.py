@@ -34,7 +34,7 @@ _DEEP: Final = 8
 """JSON inside JSON strings is opened so many times; what lies deeper is hidden with its string."""
 
 _ESCAPED = rb"\\u[0-9a-fA-F]{4}"
-_TO_LINE_END = re.compile(rb"[^\r\n]*")
+_LINE_END = re.compile(rb"[\r\n]|\Z")
 
 
 class Fields:
@@ -252,22 +252,20 @@ class Fields:
 
     def _in_text(self, key: str, raw: bytes, start: int, escape: bytes) -> tuple[bytes, int]:
         """What takes the place of the value at `start`, whose quotes have `escape` before them."""
-        line = _TO_LINE_END.match(raw, start)
-        assert line is not None
         mark = raw[start : start + len(escape) + 1]
         if escape and mark[: len(escape)] == escape and mark[-1:] in (b'"', b"'"):
             end = raw.find(mark, start + len(mark))
             while end > 0 and raw[end - 1 : end] == b"\\":
                 end = raw.find(mark, end + 1)
             if end < 0:
-                return mark + HIDDEN.encode() + mark, line.end()
+                return mark + HIDDEN.encode() + mark, _line_end(raw, start)
             value: Any = decoded(raw[start + len(mark) : end])
             return mark + self._said(key, value, mark) + mark, end + len(mark)
         if escape and mark[:1] in (b"{", b"["):
-            return HIDDEN.encode(), line.end()
+            return HIDDEN.encode(), _line_end(raw, start)
         stop = value_end(raw, start)
         if stop is None:
-            return HIDDEN_JSON, line.end()
+            return HIDDEN_JSON, _line_end(raw, start)
         if stop == start:
             return b"", start
         found = raw[start:stop]
@@ -284,6 +282,11 @@ class Fields:
         for char in ("\\", mark[-1:].decode(), "\n"):
             text = text.replace(char, " ")
         return text.encode("utf-8", "surrogatepass")
+
+
+def _line_end(raw: bytes, at: int) -> int:
+    match = _LINE_END.search(raw, at)
+    return match.start() if match else len(raw)
 
 
 def _is_string(raw: bytes) -> bool:
