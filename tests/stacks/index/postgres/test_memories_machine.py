@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -18,6 +20,7 @@ from callslip.stacks.words import forms
 from callslip.testing.index_finding import found, listed, remember
 from tests.stacks.index.test_memories_machine import steps, walked
 
+WORDS = ["zebra", "zebras", "yellow", "report", "meeting", "friday", "conflict", "timeout"]
 _TABLES = ("memory_spaces", "memories", "memory_past", "memory_terms", "memory_forms")
 
 
@@ -39,6 +42,31 @@ def test_memory_is_what_a_plain_dict_says_it_is(index: PostgresIndex, walk: list
     index.run(ForgetFacts(()))
     for table in (*_TABLES, "memory_found"):
         assert _all(index, f"SELECT count(*) FROM {table}") == [(0,)], table
+
+
+def test_many_writers_of_one_tenant_leave_the_words_as_the_facts_have_them(
+    index: PostgresIndex,
+) -> None:
+    """Six namespaces with the same words, told, superseded and forgotten at once, two threads each."""
+    index.run(ForgetFacts(()))
+
+    def work(number: int) -> None:
+        rng = random.Random(number)
+        space = ("acme", f"user{number % 6}")
+        for _ in range(15):
+            text = " ".join(rng.sample(WORDS, 3))
+            match rng.randrange(4):
+                case 0:
+                    index.run(ForgetFacts(space, key=f"k{rng.randrange(3)}"))
+                case 1:
+                    index.run(ForgetFacts(space))
+                case _:
+                    remember(index, text, space, key=f"k{rng.randrange(3)}")
+
+    with ThreadPoolExecutor(12) as pool:
+        assert list(pool.map(work, range(12))) == [None] * 12
+    _words_are_counted(index)
+    assert index.run(ops.Repair(mend=False)) == []
 
 
 def _all(index: PostgresIndex, sql: str) -> list[tuple]:  # type: ignore[type-arg]
