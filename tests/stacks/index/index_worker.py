@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import random
 import sys
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 from callslip.errors import CallslipError, StoreUnavailable
-from callslip.handle import Scope
+from callslip.handle import Quota, Scope
 from callslip.stacks import ops
 from callslip.stacks.index.sqlite import SqliteIndex
 from callslip.testing.index import NOW, insert, make_row
+from callslip.testing.index_files import make_write
 
 
 def scope_of(worker: int) -> Scope:
@@ -48,6 +51,36 @@ def insert_until_killed(where: Path | str, acknowledged: Connection) -> None:
         row = make_row(str(n), key=f"k/{n}") if n % 2 else make_row(str(n), data=b"x" * 30_000)
         assert index.run(insert(row, f"res_{n}")) is not None
         acknowledged.send(n)
+
+
+def mixed(where: Path | str, worker: int, count: int) -> str:
+    """Everything at once on few sessions, contents and ids, so that workers do meet."""
+    index, rng = index_at(where), random.Random(worker)
+    for n in range(count):
+        now, scope = NOW + n, Scope(f"s{rng.randrange(3)}", "", rng.choice("ab"))
+        content, call = str(rng.randrange(6)), str(rng.randrange(20))
+        quota = rng.choice([Quota(), Quota(session_results=5), Quota(tenant_results=8)])
+        op: ops.Op[Any]
+        match rng.randrange(8):
+            case 0:
+                op = ops.Remove("closed", now, scope.tenant, "", scope.session)
+            case 1:
+                op = ops.Remove("deleted", now, scope.tenant, tombstones=bool(n % 2))
+            case 2:
+                op = ops.Sweep(now, 50, 20.0)
+            case 3:
+                op = make_write(content, scope=scope, quota=quota, ttl=5.0, now=now)
+            case 4:
+                op = ops.List(scope, 0, 9, now)
+            case _:
+                row = make_row(content, call=call, scope=scope, data=content.encode())
+                op = insert(
+                    row, f"res_{call}", f"res_{call}_{content}", ttl=5.0, quota=quota, now=now
+                )
+        answer = index.run(op)
+        if isinstance(answer, ops.Inserted):
+            assert answer.result.payload.data == content.encode()
+    return "done"
 
 
 def open_as_nobody(path: Path) -> str:

@@ -16,7 +16,7 @@ from callslip import ResultStore
 from callslip.stacks import ops
 from callslip.stacks.index.postgres import PostgresIndex
 from callslip.testing.index import HOME, NOW, insert, make_row
-from tests.stacks.index.index_worker import insert_and_read, insert_until_killed, scope_of
+from tests.stacks.index.index_worker import insert_and_read, insert_until_killed, mixed, scope_of
 from tests.stacks.index.postgres.conftest import Opens
 
 SPAWN = multiprocessing.get_context("spawn")
@@ -46,6 +46,17 @@ def test_eight_spawned_processes_race_the_migrations_and_lose_nothing(url: str) 
     index = PostgresIndex(url)
     held = index.run(ops.Count())
     assert (held.sessions, held.results, held.payloads) == (8, 320, 8 * 20 + 20)
+    assert index.run(ops.Repair(mend=False)) == []
+    index.close()
+
+
+def test_workers_that_meet_everywhere_wait_for_each_other_and_leave_the_index_whole(
+    url: str,
+) -> None:
+    with ProcessPoolExecutor(4, mp_context=SPAWN) as processes:
+        done = list(processes.map(mixed, [url] * 4, range(4), [120] * 4))
+    assert done == ["done"] * 4
+    index = PostgresIndex(url)
     assert index.run(ops.Repair(mend=False)) == []
     index.close()
 

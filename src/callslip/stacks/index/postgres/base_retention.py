@@ -232,14 +232,16 @@ RETENTION: tuple[str, ...] = (
         _gone := 0;
         IF _name IS NOT NULL THEN
             numbers := ARRAY(SELECT n FROM sessions WHERE tenant = _tenant AND name = _name
-                AND (_user IS NULL OR "user" = _user) AND n > _after ORDER BY n + 0 LIMIT 500);
+                AND (_user IS NULL OR "user" = _user) AND n > _after ORDER BY n + 0 LIMIT 40);
         ELSIF _user IS NOT NULL THEN
             numbers := ARRAY(SELECT n FROM sessions WHERE closed IN (true, false) AND tenant = _tenant
-                AND "user" = _user AND n > _after ORDER BY n + 0 LIMIT 500);
+                AND "user" = _user AND n > _after ORDER BY n + 0 LIMIT 40);
         ELSE
             numbers := ARRAY(SELECT n FROM sessions WHERE tenant = _tenant AND n > _after
-                ORDER BY n + 0 LIMIT 500);
+                ORDER BY n + 0 LIMIT 40);
         END IF;
+        -- All of them before any payload: whoever has one of them locked may wait for a payload.
+        PERFORM 1 FROM sessions WHERE n = ANY(numbers) ORDER BY n FOR UPDATE;
         FOREACH each IN ARRAY numbers LOOP
             _next := each - 1;  -- the same once more, should it hold more than may go at once
             IF rest <= 0 THEN RETURN; END IF;
@@ -284,7 +286,7 @@ RETENTION: tuple[str, ...] = (
             rest := rest - 1;
             _next := each;
         END LOOP;
-        IF cardinality(numbers) < 500 THEN
+        IF cardinality(numbers) < 40 THEN
             _next := NULL;
         END IF;
         IF NOT _tombstones THEN
