@@ -33,6 +33,7 @@ Said = Callable[[Any], Any]
 _DEEP: Final = 8
 """JSON inside JSON strings is opened so many times; what lies deeper is hidden with its string."""
 
+_TOKENS = re.compile(rb'"([^"\\\n]*+)"|"(?:[^"\\]|\\.)*+"', re.DOTALL)
 _ESCAPED = rb"\\u[0-9a-fA-F]{4}"
 _LINE_END = re.compile(rb"[\r\n]|\Z")
 
@@ -50,6 +51,9 @@ class Fields:
             first, *rest = low.split(".")
             if first and all(rest) and rest:
                 self._below.setdefault(first, []).append((tuple(rest), said))
+        self._plainly = {
+            name.encode("utf-8", "surrogatepass") for name in {*self._flat, *self._below}
+        }
         every = sorted({*self._flat, *self._below}, key=len, reverse=True)
         last = {name.split(".")[-1] or name for name in self._flat} | set(self._flat)
         names = b"|".join(re.escape(name.encode("utf-8", "surrogatepass")) for name in every)
@@ -119,42 +123,46 @@ class Fields:
     def _strings(self, raw: bytes, final: bool, deep: int) -> tuple[bytes, int]:
         """String by string: a key may be written with escapes, a string may hold JSON."""
         out: list[bytes] = []
-        done = at = 0
-        while True:
-            quote = raw.find(b'"', at)
-            if quote < 0:
-                return b"".join([*out, raw[done:]]), len(raw)
-            token = STRING.match(raw, quote)
-            if token is None:
-                if not final:
-                    return b"".join([*out, raw[done:quote]]), quote
-                rest = HIDDEN_JSON if self.near(raw[quote:]) else raw[quote:]
-                return b"".join([*out, raw[done:quote], rest]), len(raw)
-            at = token.end()
-            if b"\n" in token[0] and self.near(token[0]):
+        done = end = 0
+        for token in _TOKENS.finditer(raw):
+            end, plain = token.end(), token[1]
+            if plain is not None and plain.lower() not in self._plainly and plain.isascii():
+                continue
+            quote = token.start()
+            if quote < done:
+                continue
+            colon = skip(raw, end)
+            is_key = raw[colon : colon + 1] == b":"
+            if plain is None and b"\n" in token[0] and self.near(token[0]):
                 # No JSON string has a line end in it: where strings start is not known here.
-                out += raw[done:quote], HIDDEN_JSON
-                done = at
-                continue
-            colon = skip(raw, at)
-            if raw[colon : colon + 1] != b":":
-                if b"\\" in token[0] and self.near(token[0]):
-                    out += raw[done:quote], self._inner(token[0], deep)
-                    done = at
-                continue
-            key = text_of(token[0]).lower()
-            at = colon + 1
-            if key not in self._flat and key not in self._below:
-                continue
-            start = skip(raw, at)
-            end = value_end(raw, start)
-            if end is None:
-                if not final:
-                    return b"".join([*out, raw[done:quote]]), quote
-                return b"".join([*out, raw[done:start], HIDDEN_JSON]), len(raw)
-            if end > start:
-                out += raw[done:start], self._value(key, raw[start:end], deep)
-                done = at = end
+                new, at = HIDDEN_JSON, end
+            elif not is_key:
+                if plain is not None or not self.near(token[0]):
+                    continue
+                new, at = self._inner(token[0], deep), end
+            else:
+                key = text_of(token[0]).lower()
+                start = skip(raw, colon + 1)
+                if key not in self._flat and key not in self._below:
+                    continue
+                stop = value_end(raw, start)
+                if stop is None:
+                    if not final:
+                        return b"".join([*out, raw[done:quote]]), quote
+                    return b"".join([*out, raw[done:start], HIDDEN_JSON]), len(raw)
+                if stop == start:
+                    continue
+                quote, new, at = start, self._value(key, raw[start:stop], deep), stop
+            out += raw[done:quote], new
+            done = at
+        quote = raw.find(b'"', max(done, end))
+        if quote < 0:
+            return b"".join([*out, raw[done:]]), len(raw)
+        # A string that does not end.
+        if not final:
+            return b"".join([*out, raw[done:quote]]), quote
+        rest = HIDDEN_JSON if self.near(raw[quote:]) else raw[quote:]
+        return b"".join([*out, raw[done:quote], rest]), len(raw)
 
     def _inner(self, token: bytes, deep: int) -> bytes:
         """A string that may hold JSON."""
