@@ -291,3 +291,31 @@ def test_names_that_no_index_entry_has_room_for_are_refused_and_long_ones_are_no
     assert isinstance(index.run(ops.Get(scope, "res_a", NOW)), ops.Result)
     with pytest.raises(SettingsError, match="give shorter ones"):
         index.run(insert(make_row(scope=replace(scope, user="b" * 800)), "res_a"))
+
+
+def test_a_page_a_search_and_a_query_ask_the_index_once(
+    url: str, postgres: Postgres, proxy: FaultProxy, tmp_path: Path
+) -> None:
+    far = url.replace(f":{postgres.port}/", f":{proxy.port}/")
+    store = ResultStore(far, payloads=tmp_path)
+    session = store.session("s", user="ana", tenant="acme")
+    rows = [{"id": n, "name": f"row {n}", "text": "x" * 100} for n in range(5_000)]
+    id = session.put(rows, tool="t").id
+    session.read(id)
+    trips = {}
+    for name, act in (
+        ("read", lambda: session.read(id, start=900)),
+        ("search", lambda: session.search(id, "row 77")),
+        ("query", lambda: session.query(id, where="id = 7")),
+        ("get", lambda: session.get(id, 8)),
+        ("list", session.list),
+        ("put", lambda: session.put("small", tool="t")),
+        ("put again", lambda: session.put("small", tool="t")),
+        ("put large", lambda: session.put("large\n" + os.urandom(200_000).hex(), tool="t")),
+    ):
+        proxy.reset()
+        act()
+        trips[name] = proxy.round_trips
+    # A large one: is it there, where do payloads go, is it there by now, and the row.
+    assert trips == {**dict.fromkeys(trips, 1), "put large": 4}
+    store.close()

@@ -124,6 +124,17 @@ FUNCTIONS: tuple[str, ...] = (
             INSERT INTO garbage (key) VALUES (old.key) ON CONFLICT DO NOTHING;
         END IF;
     END $$""",
+    # Where the objects are; recorded, if nothing is, as there.
+    """CREATE FUNCTION payload_place(_where bytea) RETURNS bytea LANGUAGE plpgsql AS $$
+    DECLARE known bytea;
+    BEGIN
+        SELECT payloads INTO known FROM store;
+        IF known IS NULL AND _where IS NOT NULL THEN
+            UPDATE store SET payloads = _where WHERE payloads IS NULL;
+            SELECT payloads INTO known FROM store;
+        END IF;
+        RETURN known;
+    END $$""",
     # The answer's first two columns say what was done, the rest is the row as it stands.
     f"""CREATE FUNCTION insert_result(_tenant bytea, _name bytea, _user bytea, _ttl float8,
         _now float8, _ids bytea[], _call bytea, _tool bytea, _args bytea, _status bytea,

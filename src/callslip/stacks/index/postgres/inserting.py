@@ -92,7 +92,6 @@ def replace(db: Db, op: ops.Replace) -> bool:
 
 def place(db: Db, op: ops.PayloadPlace) -> str | None:
     """Do `ops.PayloadPlace`."""
-    if op.where is not None:
-        db.execute("UPDATE store SET payloads = %s WHERE payloads IS NULL", (to_blob(op.where),))
-    (known,) = db.finish("SELECT payloads FROM store")[0]
+    where = None if op.where is None else to_blob(op.where)
+    (known,) = db.finish("SELECT payload_place(%s)", (where,))[0]
     return None if known is None else to_text(known)
