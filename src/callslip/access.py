@@ -115,5 +115,8 @@ def listed(
 
 def shown_as(store: ResultStore, scope: Scope, row: Result) -> Handle:
     """The handle of a row for a session of that scope, which may have it from another."""
-    handle = handle_of(row, store.settings)
-    return handle if row.scope == scope else replace(handle, shared=True)
+    if row.scope == scope:
+        return handle_of(row, store.settings)
+    # Its plain file is the other session's: a path could not be taken back.
+    settings = replace(store.settings, payloads=None)
+    return replace(handle_of(row, settings), shared=True)

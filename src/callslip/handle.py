@@ -87,6 +87,9 @@ class Handle:
     envelope: str = field(default="", repr=False)
     shared: bool = False
     """True where it is another session's result, which that one shares with this."""
+    saved_to: str = ""
+    """The path of the plain file with the exact content, where the store keeps such
+    (``payloads="file:///folder?plain"``)."""
 
     @property
     def kind(self) -> Kind:

@@ -34,6 +34,7 @@ from callslip.stacks.content import Content, canonical, is_stream, restore
 from callslip.stacks.hiding.values import shown_content, shown_text, shown_value
 from callslip.stacks.ops import Count, Flow, Inserted, Result, aside, do
 from callslip.stacks.pieces import Pieces
+from callslip.stacks.saving import save
 from callslip.stacks.writing import Blocks, Call, Packing, digest_key, write
 from callslip.window.measure import size_of
 from callslip.window.outcome import Control, control
@@ -230,20 +231,24 @@ def _write(
 ) -> Flow[Inserted | None]:
     """`waits`: for its delivery. Until then it does not run out: its session lives elsewhere."""
     settings, now = store.settings, store.now()
-    return (
-        yield from write(
-            packing,
-            scope,
-            call,
-            whole=whole,
-            preview=preview,
-            wanted=wanted,
-            ttl=None if waits else settings.ttl_of(scope.tenant),
-            quota=Quota() if waits else settings.quota,
-            now=now,
-            expires_at=None if waits else settings.retention.runs_out(call.tool, now),
-        )
+    plain = bool(settings.plain_folder) and not waits
+    inserted = yield from write(
+        packing,
+        scope,
+        call,
+        whole=whole,
+        preview=preview,
+        wanted=wanted,
+        ttl=None if waits else settings.ttl_of(scope.tenant),
+        quota=Quota() if waits else settings.quota,
+        now=now,
+        expires_at=None if waits else settings.retention.runs_out(call.tool, now),
+        # A plain file goes with the payload's object, so there is one for each.
+        inline=0 if plain else limits.INLINE_BYTES,
     )
+    if plain and inserted is not None:
+        yield from save(inserted.result, store.caches)
+    return inserted
 
 
 def _chosen(

@@ -8,11 +8,18 @@ from __future__ import annotations
 from callslip.handle import Handle
 from callslip.settings import Settings
 from callslip.stacks.ops import Result
+from callslip.stacks.saving import name_of
 from callslip.stacks.writing import Call, Packing
 from callslip.window import envelope, handle_json
 from callslip.window.preview import preview
 
-__all__ = ["chosen", "handle_of", "refused", "render", "same"]
+__all__ = ["chosen", "handle_of", "refused", "render", "same", "saved_to"]
+
+
+def saved_to(row: Result, settings: Settings) -> str:
+    """The path of a row's plain file; "" where the store keeps none."""
+    folder = settings.plain_folder
+    return f"{folder}/{name_of(row)}" if folder and row.payload.key is not None else ""
 
 
 def render(row: Result, settings: Settings) -> str:
@@ -30,6 +37,7 @@ def render(row: Result, settings: Settings) -> str:
             status=status,
             vocabulary=words,
             preview_chars=chars,
+            saved_to=saved_to(row, settings),
         )
     kept = row.preview
     return envelope.stored(
@@ -41,15 +49,16 @@ def render(row: Result, settings: Settings) -> str:
         error_type=error_type,
         vocabulary=words,
         preview_chars=chars,
+        saved_to=saved_to(row, settings),
     )
 
 
 def same(row: Result, first: str, settings: Settings) -> str:
     """The line that stands for content which was shown before, as `first`."""
-    words = settings.vocabulary
+    words, path = settings.vocabulary, saved_to(row, settings)
     if settings.style == "json":
-        return handle_json.same_as_json(row.id, row.shape, first, vocabulary=words)
-    return envelope.same_as(row.id, row.tool, row.shape, first, vocabulary=words)
+        return handle_json.same_as_json(row.id, row.shape, first, vocabulary=words, saved_to=path)
+    return envelope.same_as(row.id, row.tool, row.shape, first, vocabulary=words, saved_to=path)
 
 
 def refused(
@@ -90,4 +99,5 @@ def handle_of(row: Result, settings: Settings) -> Handle:
         status=row.status,
         same_as=row.same_as,
         envelope=render(row, settings),
+        saved_to=saved_to(row, settings),
     )

@@ -16,11 +16,12 @@ from callslip.reading.page import read as read_page
 from callslip.reading.records import in_stead
 from callslip.reading.search import search as search_hits
 from callslip.sharing import Sharing
-from callslip.stacks import upkeep
+from callslip.stacks import saving, upkeep
 from callslip.stacks.content import restore
 from callslip.stacks.hiding import seen
 from callslip.stacks.ops import Flow, List, Remove, Result, Tombstone, do
 from callslip.stacks.reader import Reader, open_reader
+from callslip.stacks.savedops import id_in, saved_name
 from callslip.structured import Structured
 from callslip.taking import Taking
 from callslip.window.envelope import human_size
@@ -223,13 +224,26 @@ class Session(Taking, Structured, Queried, Sharing, Wrapping):
         if isinstance(id, Envelope | Handle):
             # What was given for the value is the first thing that people try here.
             id = id.id if isinstance(id, Handle) else id.handle.id if id.handle else ""
+        path, id = (id, id_in(id)) if isinstance(id, str) and "/" in id else ("", id)
         if isinstance(id, str) and id.isascii() and 5 <= len(id) <= 80:
             found = yield from access.found(self.store, self.scope, id, action)
+        if path and not self._is_at(found, path):
+            raise unknown(path)
         if found is None:
             raise unknown(id)
         if isinstance(found, Tombstone):
             raise gone(found)
         return found
+
+    def _is_at(self, found: Result | Tombstone | None, path: str) -> bool:
+        """Whether a path is that of the plain file of a row of this session, or was."""
+        folder = self.store.settings.plain_folder
+        if found is None or not folder:
+            return False
+        if isinstance(found, Result) and found.scope != self.scope:
+            return False
+        name = saved_name(self.scope, found.id, found.tool, found.shape)
+        return path == f"{folder}/{name}"
 
     # --- tools, and the end -------------------------------------------------------------------------
 
@@ -266,22 +280,24 @@ class Session(Taking, Structured, Queried, Sharing, Wrapping):
         return await self.store.arun_flow(self._remove(None))
 
     def _remove(self, id: str | None) -> Flow[int]:
-        yield from self._forget(id)
-        return (
-            yield from upkeep.remove(
-                Remove(
-                    why="closed" if id is None else "deleted",
-                    now=self.store.now(),
-                    tenant=self.scope.tenant,
-                    user=self.scope.user,
-                    session=self.scope.session,
-                    id=id,
-                )
+        gone = yield from self._forget(id)
+        removed = yield from upkeep.remove(
+            Remove(
+                why="closed" if id is None else "deleted",
+                now=self.store.now(),
+                tenant=self.scope.tenant,
+                user=self.scope.user,
+                session=self.scope.session,
+                id=id,
             )
         )
+        if self.store.settings.plain_folder:
+            yield from saving.drop(gone)
+        return removed
 
-    def _forget(self, id: str | None) -> Flow[None]:
-        """What is about to go is kept in memory no longer either."""
+    def _forget(self, id: str | None) -> Flow[Sequence[Result]]:
+        """What is about to go is kept in memory no longer either; its rows."""
+        gone = []
         after, total = 0, 1
         while after < total:
             op = List(self.scope, after, _FORGOTTEN, self.store.now(), action="")
@@ -289,7 +305,10 @@ class Session(Taking, Structured, Queried, Sharing, Wrapping):
             for row in rows:
                 if id in (None, row.id):
                     self.store.forget(row.payload.digest)
+                    if row.scope == self.scope:  # and not only shared with it
+                        gone.append(row)
             after += _FORGOTTEN
+        return gone
 
     def __enter__(self) -> Self:
         return self

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
+from urllib.parse import unquote, urlsplit
 
 from callslip import limits
 from callslip.errors import SettingsError
@@ -98,6 +99,14 @@ class Settings:
     """Who the audit names, if it is not the user of the scope: `ResultStore.acting`."""
     retention: Retention = field(default_factory=Retention)
 
+    @property
+    def plain_folder(self) -> str:
+        """The folder of plain files, absolute; "" where there are none."""
+        where = self.payloads or ""
+        if not where.startswith("file:") or not where.endswith("?plain"):
+            return ""
+        return unquote(urlsplit(where).path).rstrip("/")
+
     def ttl_of(self, tenant: str) -> float | None:
         """Seconds that a session of that tenant lives after its last activity."""
         return self.retention.tenants.get(tenant, self.ttl_seconds)
@@ -124,6 +133,12 @@ class Settings:
                 raise SettingsError(f"{name}={shown!r}: give a path or a URL as valid text")
         if self.url == "":
             raise SettingsError("url='': give a folder, or None for ./.callslip")
+        for name in ("keys", "mask"):
+            if self.plain_folder and getattr(self, name) is not None:
+                raise SettingsError(
+                    f"payloads='file://…?plain' with {name}=: plain files hold the content as it "
+                    f"is, for anybody who can open them; give one of the two"
+                )
         if self.vocabulary not in ("results", "files"):
             raise SettingsError(f"vocabulary={self.vocabulary!r}: give 'results' or 'files'")
         if self.style not in ("text", "json"):
@@ -221,8 +236,6 @@ def place_of(settings: Settings) -> Place:
         file = Path(path[1:]).absolute()
         return Place(file, settings.payloads or str(file.with_name(file.name + "-payloads")))
     if scheme == "file":
-        from urllib.parse import unquote, urlsplit
-
         folder = Path(unquote(urlsplit(url).path)).absolute()
     elif scheme:
         raise SettingsError(

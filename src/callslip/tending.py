@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from callslip import limits
 from callslip.errors import SettingsError, StoreUnavailable
 from callslip.settings import Event, Settings
-from callslip.stacks import upkeep
+from callslip.stacks import saving, upkeep
 from callslip.stacks.clock import SharedClock
 from callslip.stacks.drive import Backend, adrive, drive
 from callslip.stacks.governing import remove_subject
@@ -98,7 +98,8 @@ class Tending:
         if self.spool is None or not (self._spooled or self._spool_waits()):
             return 0
         settings = self.settings
-        terms = Terms(settings.ttl_of, settings.retention.runs_out, settings.quota)
+        plain = bool(settings.plain_folder)
+        terms = Terms(settings.ttl_of, settings.retention.runs_out, settings.quota, plain)
         arrived, more = yield from upkeep.deliver(self.spool, self.now(), terms, seconds=seconds)
         self._spooled = more
         for row in arrived:
@@ -124,6 +125,8 @@ class Tending:
     def _gc(self, grace_seconds: float) -> Flow[Cleaned]:
         delivered = yield from self._deliver()
         cleaned = yield from upkeep.gc(self.now(), grace_seconds)
+        if self.settings.plain_folder:
+            yield from saving.tidy()
         return replace(cleaned, delivered=delivered)
 
     def verify(self, progress: Callable[[int], object] | None = None) -> Findings:

@@ -26,6 +26,8 @@ _ID = re.compile(
     r"[\s\"'`<(\[]*(?:(?:result_)?id\s{0,3}[=:]\s{0,3})?[\"'`]*"
     r"([A-Za-z0-9_]{5,80})[\"'`>)\].,;:\s]*"
 )
+_PATH = re.compile(r"[\s\"'`]*(/[^\"'`<>\r\n]{1,900}[/-]res_[0-9a-f]{10,40}\.[a-z]{3,5})[\s\"'`]*")
+"""The path of a result's plain file. Whether it is one, the session says."""
 _NONE = ("", "none", "null")
 
 
@@ -104,9 +106,9 @@ def asked_of(verb: Verb, given: Mapping[str, Any], words: Vocabulary) -> Asked |
 
 def _id_in(given: Mapping[str, Any], words: Vocabulary) -> str | None:
     value = next((given[key] for key in (words.id, "id", "handle") if key in given), None)
-    if not isinstance(value, str) or len(value) > 200:
+    if not isinstance(value, str) or len(value) > 1_000:
         return None
-    match = _ID.fullmatch(value)
+    match = _PATH.fullmatch(value) or (_ID.fullmatch(value) if len(value) <= 200 else None)
     return match[1] if match else None
 
 

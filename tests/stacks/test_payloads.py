@@ -62,7 +62,14 @@ def test_a_path_and_a_file_url_are_the_same_folder(tmp_path: Path) -> None:
 
 
 def test_what_is_no_payload_store_is_refused_by_name() -> None:
-    for wrong in ("ftp://host/x", "postgresql://x", "", "file://host/x", "file:///x?plain"):
+    for wrong in (
+        "ftp://host/x",
+        "postgresql://x",
+        "",
+        "file://host/x",
+        "file:///x?plan",
+        "file:///?plain",
+    ):
         with pytest.raises(SettingsError):
             open_payloads(wrong)
     with pytest.raises(SettingsError):

@@ -10,6 +10,7 @@ from callslip.errors import PayloadDamaged
 from callslip.stacks.ops import FindPayload, Flow, IsRemote, Payload, Replace, do, part_of
 from callslip.stacks.payload import Directory
 from callslip.stacks.reader import Caches, open_reader
+from callslip.stacks.savedops import MovePlain
 
 COMPARED_BYTES = 8 * 1024 * 1024
 """A stored payload up to this size is read whole before another handle leads to it: some ms."""
@@ -37,8 +38,11 @@ def mend(tenant: str, good: Payload) -> Flow[None]:
     if stored is None or stored.key == good.key or good.key is None:
         return
     trailer = yield from do(part_of(good, good.trailer, good.packed - good.trailer))
-    if stored.key is None or not (yield from _is_whole(stored, trailer)):
-        yield from do(Replace(tenant, good))
+    if stored.key is not None and (yield from _is_whole(stored, trailer)):
+        return
+    replaced = yield from do(Replace(tenant, good))
+    if replaced and stored.key is not None:
+        yield from do(MovePlain(stored.key, good.key))
 
 
 def _is_whole(stored: Payload, trailer: bytes, packed: bytes = b"") -> Flow[bool]:

@@ -40,7 +40,8 @@ from callslip.stacks.ops import (
 )
 from callslip.stacks.packing import digests
 from callslip.stacks.reader import Caches, open_reader
-from callslip.stacks.writing import Call, digest_key, ids_for
+from callslip.stacks.saving import save
+from callslip.stacks.writing import Call, digest_key, ids_for, new_key
 
 _BATCH = 200
 _LISTED = 1000
@@ -220,6 +221,8 @@ class Terms:
     runs_out: Callable[[str, float], float | None]
     """When a result of a tool that was stored then runs out by itself."""
     quota: Quota
+    plain: bool = False
+    """Whether each result has an object of its own, and a plain file."""
 
 
 def deliver(
@@ -268,11 +271,12 @@ def _delivered(spool: Runs, row: Result, now: float, terms: Terms) -> Flow[Resul
     if key != (yield from aside(digest_key(row.scope.tenant))):
         row, ids = yield from _rekeyed(row, key)
     payload = row.payload
-    if payload.key is not None:
-        pieces = _pieces(spool, payload)
+    if payload.key is not None or terms.plain:
+        inline, payload = payload.data, replace(payload, data=None)
+        pieces = _pieces(spool, payload) if inline is None else iter([inline])
         # A key of its own for each try: what one before it has put, and could not file, stands
         # under another and is an orphan.
-        key_of_try = f"{payload.key.rpartition('/')[0]}/{secrets.token_hex(16)}{KEY_SUFFIX}"
+        key_of_try = new_key(row.scope)
         payload = replace(payload, key=key_of_try)
         row = replace(row, payload=payload)
         size = yield from do(PutObject(key_of_try, pieces, payload.secret))
@@ -286,6 +290,8 @@ def _delivered(spool: Runs, row: Result, now: float, terms: Terms) -> Flow[Resul
         raise StoreUnavailable("the index refused a payload that it was given", reason="failed")
     if payload.key is not None and not inserted.adopted:
         yield from do(DeleteObjects([payload.key]))
+    if terms.plain:
+        yield from save(inserted.result, Caches())
     return inserted.result
 
 

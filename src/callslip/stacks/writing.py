@@ -258,12 +258,14 @@ def write(
     quota: Quota,
     now: float,
     expires_at: float | None = None,
+    inline: int = limits.INLINE_BYTES,
 ) -> Flow[Inserted | None]:
     """Store one content and its row; None if `wanted` says that the row is not worth it.
 
-    `whole` says that the content is in memory and can be packed before anything is written: then
-    an equal payload that is already stored, and is whole, is not written again. A stream is written
-    as it comes. A stored one that is missing or damaged is replaced.
+    What packs into `inline` bytes stands in the index, in the row's transaction. `whole` says that
+    the content is in memory and can be packed before anything is written: then an equal payload
+    that is already stored, and is whole, is not written again. A stream is written as it comes. A
+    stored one that is missing or damaged is replaced.
     The row is inserted, and so a handle exists, only after the payload was written and its end
     read back.
     """
@@ -273,9 +275,9 @@ def write(
     for part in frames:
         parts.append(part)
         size += len(part)
-        if size > limits.INLINE_BYTES and not whole:
+        if size > inline and not whole:
             break
-    streams = size > limits.INLINE_BYTES and not whole
+    streams = size > inline and not whole
     key = ""
     try:
         if streams:
@@ -301,7 +303,7 @@ def write(
             return None
         op = Insert(result, ids, ttl, quota, now, expires_at, call.subjects)
         inserted = None
-        if not streams and size > limits.INLINE_BYTES:
+        if not streams and size > inline:
             if (yield from stands(scope.tenant, packing.payload, parts)):
                 inserted = yield from do(op)
             if inserted is None:

@@ -36,6 +36,8 @@ _QUERY = {"results": "query_result", "files": "query_file"}
 _REASON_CHARS = 40
 _TYPE_CHARS = 32
 _SHOWN_CHARS = 64
+PATH_CHARS = 1_000
+"""A path that is longer is cut, and `Handle.saved_to` has the whole."""
 
 
 def human_size(size: int) -> str:
@@ -60,18 +62,21 @@ def stored(
     error_type: str = "",
     vocabulary: Vocabulary = "results",
     preview_chars: int = PREVIEW_CHARS,
+    saved_to: str = "",
 ) -> str:
-    """The envelope of a stored result: `preview_chars` + `ENVELOPE_CHARS` at the most.
+    """The envelope of a stored result: `preview_chars` + `ENVELOPE_CHARS` at the most, and the path
+    of its plain file, where it has one.
 
     `preview` is what `callslip.window.preview` made: its first line says how much is shown and
     goes into the opening tag. `status` is `error` for a failed call, with its `error_type`.
     """
     label, _, body = preview.partition("\n")
     read = "" if shape.kind == "media" else _READ[vocabulary]
-    opening = _opening(id, tool, shape, status, error_type, label, read)
+    opening = _opening(id, tool, shape, status, error_type, label, read, saved_to)
     calls = next_calls(id, shape, vocabulary)
     notice = f"Full result stored; {calls}." if calls else MEDIA
-    return _frame(opening, body, notice, preview_chars + ENVELOPE_CHARS)
+    longer = len(_attributes(saved_to=_path(saved_to))) + 1 if saved_to else 0
+    return _frame(opening, body, notice, preview_chars + ENVELOPE_CHARS + longer)
 
 
 def no_reader(
@@ -118,11 +123,18 @@ NO_READER = "Full result stored; no tool here reads it back, so this excerpt is 
 
 
 def same_as(
-    id: str, tool: str, shape: Shape, first: str, *, vocabulary: Vocabulary = "results"
+    id: str,
+    tool: str,
+    shape: Shape,
+    first: str,
+    *,
+    vocabulary: Vocabulary = "results",
+    saved_to: str = "",
 ) -> str:
     """One line for content that this session has already been shown, under the handle `first`."""
     read = {} if shape.kind == "media" else {"read": _READ[vocabulary]}
-    tag = _attributes(id=id, tool=attr(tool, TOOL_NAME_CHARS), same_as=first, **read)
+    file = {"saved_to": _path(saved_to)} if saved_to else {}
+    tag = _attributes(id=id, tool=attr(tool, TOOL_NAME_CHARS), same_as=first, **file, **read)
     calls = next_calls(id, shape, vocabulary)  # its own: the first may go before it does
     said = f"<result {tag}>The very same content as {first}, shown before.</result>"
     return f"{said} {calls[0].upper()}{calls[1:]}." if calls else said
@@ -159,10 +171,18 @@ def refused(
 
 
 def _opening(
-    id: str, tool: str, shape: Shape, status: str, error_type: str, label: str, read: str
+    id: str,
+    tool: str,
+    shape: Shape,
+    status: str,
+    error_type: str,
+    label: str,
+    read: str,
+    saved_to: str = "",
 ) -> str:
     given = {
         "id": id,
+        "saved_to": _path(saved_to),
         "tool": attr(tool, TOOL_NAME_CHARS),
         "status": attr(status, _TYPE_CHARS),
         "error_type": attr(error_type, _TYPE_CHARS),
@@ -172,6 +192,10 @@ def _opening(
         "read": read,
     }
     return f"<result {_attributes(**{name: word for name, word in given.items() if word})}>"
+
+
+def _path(saved_to: str) -> str:
+    return attr(saved_to, PATH_CHARS)
 
 
 def _attributes(**given: str) -> str:

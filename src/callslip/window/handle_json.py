@@ -107,19 +107,23 @@ def told_as_json(
     status: str = "",
     vocabulary: Vocabulary = "results",
     preview_chars: int = PREVIEW_CHARS,
+    saved_to: str = "",
 ) -> str:
     """The handle as JSON from what was kept of its preview: `handle_json` of `ANY_ID`, or a text
-    whose first line says how much it shows."""
+    whose first line says how much it shows. `saved_to` is the path of its plain file, if any, and
+    makes it as much longer."""
     hint = _hint(id, shape, vocabulary)
+    where = saved_to or id
     if is_json(made):
         kept, _, _ = made.rpartition(', "hint": ')
-        return kept.replace(ANY_ID, id, 1) + f', "hint": {_text(hint)}}}'
+        kept = kept.replace(f'"{ANY_ID}"', _text(where), 1)
+        return kept + f', "hint": {_text(hint)}}}'
     label, _, body = made.partition("\n")
-    head: dict[str, Any] = {"saved_to": id, "tool": cut(_quiet(tool), TOOL_NAME_CHARS)}
+    head: dict[str, Any] = {"saved_to": where, "tool": cut(_quiet(tool), TOOL_NAME_CHARS)}
     if status:
         head["status"] = cut(status, 32)
     head |= {"kind": shape.kind, "shown": label or "all"}
-    return _with_text(head, body, hint, preview_chars + ENVELOPE_CHARS)
+    return _with_text(head, body, hint, preview_chars + ENVELOPE_CHARS + len(saved_to))
 
 
 def is_json(made: str) -> bool:
@@ -133,12 +137,14 @@ def as_text(made: str) -> str:
     return "\n".join([told["shown"], *map(_text, told["preview"])])
 
 
-def same_as_json(id: str, shape: Shape, first: str, *, vocabulary: Vocabulary = "results") -> str:
+def same_as_json(
+    id: str, shape: Shape, first: str, *, vocabulary: Vocabulary = "results", saved_to: str = ""
+) -> str:
     """For content that this session has already been shown, under the handle `first`."""
     said = f"The very same content as {first}, shown before."
     calls = next_calls(first, shape, vocabulary)
     hint = f"{said} {calls[0].upper()}{calls[1:]}." if calls else said
-    return _text({"saved_to": id, "same_as": first, "hint": hint})
+    return _text({"saved_to": saved_to or id, "same_as": first, "hint": hint})
 
 
 def refused_json(reason: str, text: str, chars: int | None = None, *, tool: str = "") -> str:

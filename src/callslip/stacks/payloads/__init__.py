@@ -23,6 +23,7 @@ from callslip.stacks.ops import (
     PutObject,
     ReadObject,
 )
+from callslip.stacks.savedops import MovePlain
 
 __all__ = ["Payloads", "open_payloads"]
 
@@ -52,9 +53,14 @@ def open_payloads(where: str | Path) -> Payloads:
         return _folder(Path(where))
     url = urlsplit(where)
     if url.scheme == "file":
-        if url.netloc not in ("", "localhost") or url.query or not url.path.strip("/"):
-            raise SettingsError("a file:// payload store must read file:///some/folder")
-        return _folder(Path(unquote(url.path)))
+        plain = url.query == "plain"
+        wrong = url.netloc not in ("", "localhost") or (url.query and not plain)
+        if wrong or not url.path.strip("/"):
+            raise SettingsError(
+                "a file:// payload store must read file:///some/folder, or with plain files "
+                "file:///some/folder?plain"
+            )
+        return _folder(Path(unquote(url.path)), plain)
     if url.scheme not in _SCHEMES:
         raise SettingsError(
             f"payloads={url.scheme}://… is not known; give a folder, file://, "
@@ -65,7 +71,11 @@ def open_payloads(where: str | Path) -> Payloads:
     return ObjectPayloads(where)
 
 
-def _folder(root: Path) -> Payloads:
+def _folder(root: Path, plain: bool = False) -> Payloads:
+    if plain:
+        from callslip.stacks.payloads.plain import PlainPayloads
+
+        return PlainPayloads(root)
     from callslip.stacks.payloads.folder import FolderPayloads
 
     return FolderPayloads(root)
@@ -108,6 +118,8 @@ class Payloads(ABC):
                 return cast("T", self._list(after, limit, under))
             case IsRemote():
                 return cast("T", self.remote)
+            case MovePlain():
+                return cast("T", None)  # who has no plain files has none to move
         raise TypeError(f"a payload store does not run {type(op).__name__}")
 
     @abstractmethod

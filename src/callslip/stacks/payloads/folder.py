@@ -35,24 +35,24 @@ class FolderPayloads(Payloads):
         path = f"{self.root}/{key}"
         folder = os.path.dirname(path)
         part = f"{path}.{secrets.token_hex(8)}.part"
-        with _named():
+        with named():
             descriptor = self._create(folder, part)
         try:
             try:
                 for block in parts:  # the source's own errors pass as they are
-                    with _named():
+                    with named():
                         _write(descriptor, block)
-                with _named():
+                with named():
                     os.fsync(descriptor)
             finally:
                 os.close(descriptor)
-            with _named():
+            with named():
                 _link(part, path)
         finally:
             # Should this fail, gc finds the file under its name.
             with suppress(OSError):
                 os.unlink(part)
-        with _named():
+        with named():
             _sync_folder(folder)
             return os.stat(path).st_size
 
@@ -87,7 +87,7 @@ class FolderPayloads(Payloads):
         _sync_folder(parent)
 
     def _read(self, key: str, start: int, length: int) -> bytes | None:
-        with _named():
+        with named():
             try:
                 descriptor = os.open(f"{self.root}/{key}", os.O_RDONLY)
             except (FileNotFoundError, NotADirectoryError):
@@ -105,7 +105,7 @@ class FolderPayloads(Payloads):
     def _delete(self, keys: list[str]) -> None:
         for key in keys:
             path = f"{self.root}/{key}"
-            with _named(), suppress(FileNotFoundError, NotADirectoryError):
+            with named(), suppress(FileNotFoundError, NotADirectoryError):
                 os.unlink(path)
             folder = os.path.dirname(path)
             with suppress(OSError):  # the first that is not empty ends it
@@ -115,7 +115,7 @@ class FolderPayloads(Payloads):
 
     def _list(self, after: str | None, limit: int, under: str) -> Listed:
         top, prefix = (f"{self.root}/{under}", f"{under}/") if under else (self.root, "")
-        with _named():
+        with named():
             return list(islice(_walk(top, prefix, after), limit))
 
 
@@ -179,7 +179,7 @@ _REASONS = {
 
 
 @contextmanager
-def _named() -> Iterator[None]:
+def named() -> Iterator[None]:
     """What the system refuses inside, in our words."""
     try:
         yield

@@ -27,6 +27,7 @@ from callslip.stacks.ops import (
     ReadObject,
     Runs,
 )
+from callslip.stacks.savedops import AppendPlain, BeginPlain, DropPlain, EndPlain, MovePlain
 
 T = TypeVar("T")
 
@@ -66,6 +67,10 @@ class PlacedPayloads:
             case PutObject() | ReadObject():
                 named: Op[Any] = replace(op, key=self._full(op.key))
                 return cast("T", self._payloads.run(named))
+            case BeginPlain() | AppendPlain() | EndPlain() | DropPlain():
+                return cast("T", self._payloads.run(replace(op, key=self._full(op.key))))
+            case MovePlain(key, new):
+                return cast("T", self._payloads.run(MovePlain(self._full(key), self._full(new))))
             case DeleteObjects():
                 return cast("T", self._payloads.run(DeleteObjects([*map(self._full, op.keys)])))
         return self._payloads.run(op)
@@ -120,7 +125,7 @@ def recorded_as(where: str, home: Path | None) -> str:
         if url.scheme != "file":
             host = url.netloc.rpartition("@")[2]
             return f"{url.scheme}://{host}{url.path.rstrip('/')}"
-        where = unquote(url.path)
+        where = unquote(url.path) + ("/.callslip" if url.query == "plain" else "")
     folder = _straight(where)
     base = None if home is None else _straight(home)
     inside = base is not None and folder.is_relative_to(base)

@@ -4,7 +4,7 @@
 
     header (8 bytes) | piece 0 | piece 1 | … | piece n
 
-Each piece is AES-256-GCM over 32 KiB of what is stored, under the object's own secret; its number and
+Each piece is AES-256-GCM over 16 KiB of what is stored, under the object's own secret; its number and
 whether it is the last are its nonce. So no piece can be taken for another, of this object or of any
 other, and an object that was cut off at a piece's end has no last one. A range is read with the
 pieces that it lies in, and no others.
@@ -27,7 +27,7 @@ T = TypeVar("T")
 HEADER = b"CSEAL\x01\0\0"
 """For people and tools that find an object without its row. The number is that of the format."""
 
-PIECE_BYTES = 32 * 1024
+PIECE_BYTES = 16 * 1024
 _TAG_BYTES = 16
 _WHOLE = PIECE_BYTES + _TAG_BYTES
 
