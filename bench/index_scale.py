@@ -1,9 +1,10 @@
 """Put, page (Get), list, sweep and delete of the SQLite index, at a few sizes.
 
-    python bench/index_scale.py [rows ...]        # default: 10000 1000000
+    python bench/index_scale.py [rows ...]              # default: 10000 1000000
+    python bench/index_scale.py --at-once 0 [rows ...]  # the rows of all sessions come in turn
 
 Rows are as an agent makes them: 1,200 characters of preview, 150 of arguments, 40 rows a session,
-16 tenants; every fourth payload is inline (2 KiB), the others have a key. All random choices are
+16 tenants; a hundred sessions are at work at once, and their rows come in turn. Every fourth payload is inline (2 KiB), the others have a key. All random choices are
 seeded. Medians, in milliseconds; one operation is one durable transaction.
 """
 
@@ -36,6 +37,13 @@ def scope_of(session: int) -> Scope:
     return Scope(f"run-{session}", f"user-{session % 997}", f"tenant-{session % TENANTS}")
 
 
+def session_of(n: int, count: int, at_once: int) -> int:
+    """Whose the row `n` is, of `count` sessions."""
+    at_once = min(at_once or count, count)
+    group, place = divmod(n, at_once * PER_SESSION)
+    return (group * at_once + place % at_once) % count
+
+
 def op_of(n: int, session: int, ttl: float) -> ops.Insert:
     digest = hashlib.sha256(n.to_bytes(8, "big")).digest()
     inline = n % 4 == 0
@@ -58,7 +66,7 @@ def timed(act: Callable[[], Any]) -> float:
     return (time.perf_counter() - start) * 1000
 
 
-def measure(rows: int) -> dict[str, float]:
+def measure(rows: int, at_once: int) -> dict[str, float]:
     folder = Path(tempfile.mkdtemp(prefix="callslip-bench-"))
     index = SqliteIndex(folder / "index.db")
     rng = random.Random(7)
@@ -71,7 +79,7 @@ def measure(rows: int) -> dict[str, float]:
         while n < rows:
             db.execute("BEGIN IMMEDIATE")
             for _ in range(min(20_000, rows - n)):
-                session = n % count
+                session = session_of(n, count, at_once)
                 inserting.insert(db, op_of(n, session, 1000.0 if session % 2 else 10_000.0))
                 n += 1
             db.execute("COMMIT")
@@ -91,7 +99,7 @@ def measure(rows: int) -> dict[str, float]:
     for _ in range(2000):
         n = rng.randrange(rows)
         get = ops.Get(
-            scope_of(n % count),
+            scope_of(session_of(n, count, at_once)),
             "res_" + hashlib.sha256(n.to_bytes(8, "big")).hexdigest()[:10],
             NOW + 1,
         )
@@ -122,8 +130,12 @@ def measure(rows: int) -> dict[str, float]:
 
 
 def main() -> None:
-    sizes = [int(arg) for arg in sys.argv[1:]] or [10_000, 1_000_000]
-    columns = [measure(rows) for rows in sizes]
+    args = sys.argv[1:]
+    at_once = 100
+    if args[:1] == ["--at-once"]:
+        at_once, args = int(args[1]), args[2:]
+    sizes = [int(arg) for arg in args] or [10_000, 1_000_000]
+    columns = [measure(rows, at_once) for rows in sizes]
     print(f"{'':26}" + "".join(f"{rows:>14,}" for rows in sizes))
     for name in columns[0]:
         print(f"{name:26}" + "".join(f"{column[name]:14.3f}" for column in columns))

@@ -53,6 +53,11 @@ class Given:
         """The key file, or `env:NAME`; None for a store in the clear."""
         return self.keys or os.environ.get("CALLSLIP_KEYS") or None
 
+    @property
+    def audited(self) -> bool:
+        """Whether the audit is to tell of what this command line does."""
+        return os.environ.get("CALLSLIP_AUDIT", "").lower() in ("1", "true", "yes")
+
     def open_store(self, *, must_exist: bool = True) -> ResultStore:
         """The store. Only what stores something may make a new one: a mistyped name is an error."""
         from callslip.settings import place_of
@@ -60,7 +65,9 @@ class Given:
 
         if not self.where.strip():
             raise SettingsError("--store is empty: give the store's folder")
-        store = ResultStore(self.where, keys=self.key_place)
+        store = ResultStore(self.where, keys=self.key_place, audit=self.audited)
+        if self.audited:
+            store = store.acting(_who())
         place = place_of(store.settings)
         # A first put that was killed leaves payloads and no index yet: gc has to get there.
         if must_exist and place.index and not (_found(place.index) or _found(place.payloads)):
@@ -100,6 +107,15 @@ def _found(path: str | os.PathLike[str]) -> bool:
     except OSError:
         return True  # it is there, or nobody can tell: the store says why it does not open
     return True
+
+
+def _who() -> str:
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid {os.getuid()}"  # no such user here, as in a container
 
 
 def given(ctx: click.Context) -> Given:

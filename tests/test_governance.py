@@ -1,0 +1,440 @@
+"""What a person who answers for the data types, and what they see."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import io
+import json
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callslip import Quota, ResultStore, SettingsError
+from callslip.errors import HandleGone, LegalHold, StoreUnavailable, UnknownHandle
+from callslip.patterns.memory import Memory
+from callslip.patterns.scratchpad import Scratchpad
+from callslip.settings import Retention
+from callslip.stacks import auditops, ops
+from callslip.stacks.payloads.folder import FolderPayloads
+
+ROWS = [
+    {"name": f"customer {n}", "n": n, "mark": hashlib.sha256(b"%d" % n).hexdigest()}
+    for n in range(3000)
+]
+"""Some 300 KB that do not compress well: its payload is an object of its own."""
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.at = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.at
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: Clock) -> ResultStore:
+    return ResultStore(tmp_path / "store", spool="", audit=True, clock=clock)
+
+
+def did(store: ResultStore, **which: Any) -> list[tuple[str, str, str]]:
+    return [(e.action, e.outcome, e.id) for e in store.audit(limit=999, **which)]
+
+
+# --- the audit ------------------------------------------------------------------------------------
+
+
+def test_the_audit_says_who_did_what_with_which_result(store: ResultStore, clock: Clock) -> None:
+    session = store.session("run", user="ana", tenant="acme")
+    rows = session.put(ROWS, tool="search")
+    session.read(rows.id)
+    session.search(rows.id, "customer 7")
+    session.query(rows.id, "n > 5")
+    session.get(rows.id, 3)
+    clock.at += 5
+    store.acting("support:li").session("run", user="ana", tenant="acme").load(rows.id)
+    session.list()
+    for id in ("res_0000000000", rows.id):
+        with pytest.raises(UnknownHandle):
+            store.session("run", user="eve", tenant="acme").read(id)
+    session.delete(rows.id)
+    with pytest.raises(HandleGone):
+        session.read(rows.id)
+    assert did(store, user="ana") == [
+        ("stored", "done", rows.id), ("read", "done", rows.id), ("search", "done", rows.id),
+        ("query", "done", rows.id), ("get", "done", rows.id), ("load", "done", rows.id),
+        ("listed", "done", ""), ("deleted", "done", rows.id), ("erased", "done", rows.id),
+        ("read", "gone", rows.id),
+    ]  # fmt: skip
+    assert did(store, user="eve") == [
+        ("read", "unknown", "res_0000000000"), ("read", "unknown", rows.id)
+    ]  # fmt: skip
+    (load,) = store.audit(action="load")
+    assert (load.actor, load.user, load.at, load.tool) == ("support:li", "ana", clock.at, "search")
+    assert did(store, until=clock.at, tenant="acme")[-1][0] == "get"
+    assert did(store, id=rows.id, action="search") == [("search", "done", rows.id)]
+
+
+def test_the_audit_holds_no_content(store: ResultStore) -> None:
+    session = store.session("run", subject="patient-17")
+    secret = "zimtschnecke"
+    id = session.put(f"{secret}\n" * 4000, tool="t", args={"q": secret}, status=secret).id
+    session.search(id, secret)
+    Scratchpad(session).write_file(f"{secret}.md", secret)
+    Memory(store, ("acme", "ana")).remember(f"likes {secret}", key=secret)
+    Memory(store, ("acme", "ana")).recall(secret)
+    store.delete(subject="patient-17")
+    told = io.StringIO()
+    count = store.export_audit(told)
+    lines = told.getvalue().splitlines()
+    assert len(lines) == count == len(store.audit(limit=999))
+    assert secret not in told.getvalue()
+    assert "patient-17" not in told.getvalue()
+    assert json.loads(lines[0])["action"] == "stored"
+
+
+def test_every_verb_of_it_has_an_async_twin(store: ResultStore) -> None:
+    async def work() -> None:
+        session = store.session("run", subject="p")
+        await session.aput("some text", tool="t")
+        assert [entry.action for entry in await store.aaudit()] == ["stored"]
+        assert await store.aexport_audit(io.StringIO()) == 1
+        await store.ahold(reason="case 7")
+        with pytest.raises(LegalHold):
+            await store.adelete(subject="p")
+        assert len(await store.aholds()) == 1
+        assert await store.arelease() == 1
+        assert await store.adelete(subject="p") == 1
+        assert (await store.aproof(subject="p")).complete
+
+    asyncio.run(work())
+
+
+def test_a_page_with_the_audit_on_is_still_one_request(tmp_path: Path) -> None:
+    counts = {}
+    for audit in (False, True):
+        store = ResultStore(tmp_path / str(audit), spool="", audit=audit)
+        session = store.session("run")
+        id = session.put("line\n" * 2000).id
+        session.read(id)
+        asked: list[str] = []
+        inner = store._backend.index
+
+        class Counting:
+            def run(self, op: Any, /, asked: list[str] = asked, inner: Any = inner) -> Any:
+                asked.append(type(op).__name__)
+                return inner.run(op)
+
+        store._backend.index = Counting()
+        session.read(id, 50)
+        counts[audit] = asked
+    assert counts == {False: ["Get"], True: ["Audited"]}
+
+
+def test_the_audit_cannot_be_changed_nor_shortened(store: ResultStore, tmp_path: Path) -> None:
+    store.session("run").put("x", tool="t")
+    store.close()
+    db = sqlite3.connect(tmp_path / "store" / "index.db")
+    for statement in ("DELETE FROM audit", "UPDATE audit SET actor = x'00'"):
+        with pytest.raises(sqlite3.DatabaseError, match="append-only"):
+            db.execute(statement)
+    db.close()
+
+
+def test_a_read_that_cannot_be_told_of_is_not_done(
+    store: ResultStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from callslip.stacks.index import auditing
+
+    session = store.session("run")
+    id = session.put("x" * 100).id
+
+    def full(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(auditing, "write", full)
+    with pytest.raises(StoreUnavailable):
+        session.read(id)
+
+
+def test_a_look_up_that_is_denied_is_told_and_costs_what_an_unknown_one_does(
+    tmp_path: Path,
+) -> None:
+    denied: set[str] = set()
+    store = ResultStore(
+        tmp_path / "store",
+        spool="",
+        audit=True,
+        authorize=lambda scope, handle, action: handle is None or handle.id not in denied,
+    )
+    session = store.session("run", user="ana")
+    id = session.put("x" * 100).id
+    session.read(id)
+    denied.add(id)
+    asked: list[list[str]] = []
+    inner = store._backend.index
+
+    class Counting:
+        def run(self, op: Any, /) -> Any:
+            asked[-1].append(type(op).__name__)
+            return inner.run(op)
+
+    store._backend.index = Counting()
+    said = []
+    for each in (id, "res_0000000000"):
+        asked.append([])
+        with pytest.raises(UnknownHandle) as error:
+            session.read(each)
+        said.append(str(error.value).replace(each, "ID"))
+    assert said[0] == said[1]
+    assert asked[0] == asked[1] == ["Get", "Record"]
+    assert did(store, action="read") == [
+        ("read", "done", id), ("read", "denied", id), ("read", "unknown", "res_0000000000")
+    ]  # fmt: skip
+
+
+# --- retention ------------------------------------------------------------------------------------
+
+
+def test_results_of_a_tool_go_so_long_after_they_were_stored(tmp_path: Path, clock: Clock) -> None:
+    retention = Retention(tools={"search": 60.0}, tenants={"acme": 600.0, "vault": None})
+    store = ResultStore(
+        tmp_path, spool="", clock=clock, ttl_seconds=100.0, retention=retention, audit=True
+    )
+    acme = store.session("run", tenant="acme")
+    search, other = acme.put("a", tool="search").id, acme.put("b", tool="other").id
+    vault, plain = store.session("run", tenant="vault"), store.session("run")
+    kept, short = vault.put("c").id, plain.put("d").id
+    clock.at += 50
+    acme.read(search)
+    clock.at += 11
+    with pytest.raises(HandleGone, match="expired"):
+        acme.read(search)
+    assert [handle.id for handle in acme.list().handles] == [other]
+    clock.at += 300
+    assert acme.read(other).text == "b"
+    with pytest.raises(HandleGone):
+        plain.read(short)
+    clock.at += 10**8
+    assert vault.read(kept).text == "c"
+    store.sweep()
+    expired = [entry.id for entry in store.audit(action="expired", limit=99)]
+    assert sorted(expired) == sorted([search, other, short])
+    assert store.stats().results == 1
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"tools": {"search": 0}},
+        {"tools": {"search": None}},
+        {"tools": {"search": True}},
+        {"tenants": {"acme": -1}},
+        {"tenants": {"acme": float("nan")}},
+        {"tenants": {7: 1.0}},
+        {"tenants": ["acme"]},
+    ],
+)
+def test_a_retention_that_cannot_be_meant_is_an_error_at_once(wrong: dict[str, Any]) -> None:
+    with pytest.raises(SettingsError):
+        Retention(**wrong)
+    with pytest.raises(SettingsError):
+        ResultStore(retention={"tools": {}})  # type: ignore[arg-type]
+    with pytest.raises(SettingsError):
+        ResultStore(audit="yes")  # type: ignore[arg-type]
+
+
+# --- legal holds ----------------------------------------------------------------------------------
+
+
+def test_what_is_held_stays_whatever_is_tried(tmp_path: Path, clock: Clock) -> None:
+    quota = Quota(tenant_results=3)
+    store = ResultStore(tmp_path, spool="", clock=clock, ttl_seconds=60.0, quota=quota, audit=True)
+    session = store.session("run", user="ana", tenant="acme")
+    pad = Scratchpad(session)
+    pad.write_file("todo.md", "one")
+    id = session.put("evidence", tool="mail").id
+    facts = Memory(store, ("acme", "ana"))
+    facts.remember("likes tea", expires=30)
+    store.acting("legal").hold(tenant="acme", user="ana", reason="case 7")
+    clock.at += 10**6
+    tries = [
+        lambda: session.delete(id), session.close, lambda: store.delete(tenant="acme"),
+        lambda: store.delete(tenant="acme", user="ana", session="run"), facts.clear,
+        lambda: facts.forget("mem_0"),
+    ]  # fmt: skip
+    for attempt in tries:
+        with pytest.raises(LegalHold, match=r"case 7.*store\.release\(tenant='acme', user='ana'\)"):
+            attempt()
+    store.gc()
+    for n in range(4):
+        store.session("other", tenant="acme").put(f"pushes {n}")
+    with pytest.raises(StoreUnavailable) as full:
+        for n in range(4):
+            session.put(f"more {n}")
+    assert full.value.reason == "over quota"
+    assert session.load(id) == "evidence"
+    assert pad.text("todo.md") == "one"
+    held = [entry for entry in store.audit(limit=999) if entry.outcome == "held"]
+    assert len(held) == len(tries)
+    assert store.verify().ok
+    assert store.release(tenant="acme", user="ana") == 1
+    assert store.holds() == []
+    clock.at += 61
+    with pytest.raises(HandleGone):
+        session.load(id)
+    store.gc()
+    assert store.stats(tenant="acme").results == 0
+    assert facts.list().total == 0
+    said = [(e.action, e.actor, e.detail) for e in store.audit(limit=999) if "hold:" in e.id]
+    assert said == [("held", "legal", "case 7"), ("released", "", "case 7")]
+
+
+def test_a_model_is_told_in_a_sentence_that_something_is_kept(store: ResultStore) -> None:
+    store.hold(reason="secret reason")
+    with pytest.raises(LegalHold) as error:
+        store.session("run").close()
+    assert "secret" not in (error.value.for_model or "")
+
+
+# --- delete by subject ----------------------------------------------------------------------------
+
+
+def test_all_that_is_about_a_subject_goes_and_the_audit_proves_it(store: ResultStore) -> None:
+    one = store.session("run", user="ana", tenant="acme", subject="patient-17")
+    two = store.session("chat", user="bob", tenant="acme")
+    whole = one.put(ROWS, tool="records")
+    named = two.put("of two", tool="t", subject=["patient-17", "patient-18"])
+    derived = one.query(whole.id, "n < 9", save_as="few")
+    other = two.put("of one", tool="t", subject="patient-18")
+    Scratchpad(one).write_file("notes.md", "patient-17 sleeps badly")
+    facts = Memory(store, ("acme", "ana"))
+    facts.remember("patient-17 likes tea", subject="patient-17")
+    facts.remember("the ward has a garden")
+    foreign = store.session("run", tenant="t").put("x", subject="patient-17")
+    assert store.acting("dpo").delete(tenant="acme", subject="patient-17") == 5
+    for session, id in ((one, whole.id), (one, derived.id), (two, named.id)):
+        with pytest.raises(UnknownHandle):
+            session.read(id)
+    assert two.load(other.id) == "of one"
+    assert store.session("run", tenant="t").load(foreign.id) == "x"
+    assert [fact.text for fact in facts.list().facts] == ["the ward has a garden"]
+    assert Scratchpad(one).list_files().total == 0
+    proof = store.proof(tenant="acme", subject="patient-17")
+    assert proof.complete
+    ids = {entry.id for entry in proof.deleted}
+    assert {whole.id, derived.id, named.id, "file:1"} < ids
+    assert {entry.actor for entry in proof.deleted} == {"dpo"}
+    assert {entry.id for entry in proof.erased} == {id for id in ids if id[:4] != "mem_"}
+    assert not store.proof(tenant="acme", subject="patient-18").complete
+    assert store.verify().ok
+    assert store.stats(tenant="acme").garbage == 0
+
+
+def test_a_deletion_is_pending_until_the_objects_are_gone(
+    store: ResultStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = store.session("run", subject="p")
+    id = session.put(ROWS).id
+    run = FolderPayloads.run
+
+    def away(self: Any, op: Any, /) -> Any:
+        if isinstance(op, ops.DeleteObjects):
+            raise StoreUnavailable("away", reason="unreachable")
+        return run(self, op)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FolderPayloads, "run", away)
+        assert store.acting("dpo").delete(subject="p") == 1
+        proof = store.proof(subject="p")
+        assert not proof.complete
+        assert [entry.id for entry in proof.pending] == [id]
+    store.gc()
+    proof = store.proof(subject="p")
+    assert proof.complete
+    assert [(entry.actor, entry.id) for entry in proof.erased] == [("dpo", id)]
+
+
+def test_content_that_another_result_has_too_is_said_to_be_kept(store: ResultStore) -> None:
+    one, two = store.session("1"), store.session("2")
+    one.put(ROWS, subject="p")
+    kept = two.put(ROWS).id
+    store.delete(subject="p")
+    proof = store.proof(subject="p")
+    assert proof.complete
+    assert [entry.outcome for entry in proof.erased] == ["kept"]
+    assert two.load(kept) == ROWS
+
+
+@pytest.mark.parametrize("wrong", ["", 7, ["p", ""], [None], "x" * 201])
+def test_a_subject_that_is_no_name_is_refused(store: ResultStore, wrong: Any) -> None:
+    with pytest.raises(SettingsError, match="subject="):
+        store.session("run", subject=wrong)
+    with pytest.raises(SettingsError):
+        store.session("run").put("x", subject=wrong)
+
+
+def test_a_subject_goes_with_a_tenant_alone(store: ResultStore) -> None:
+    with pytest.raises(SettingsError, match="tenant alone"):
+        store.delete(user="ana", subject="p")
+
+
+def test_the_spool_carries_subjects_and_retention_along(tmp_path: Path, clock: Clock) -> None:
+    folder = tmp_path / "store"
+    store = ResultStore(
+        folder,
+        spool=tmp_path / "spool",
+        clock=clock,
+        audit=True,
+        retention=Retention(tools={"search": 60.0}),
+    )
+    session = store.session("run", subject="p")
+    folder.write_text("in the way")
+    text = session.offload("line\n" * 9000, tool="search")
+    assert "not stored" in str(text).lower()
+    folder.unlink()
+    store.gc()
+    (handle,) = session.list().handles
+    scope = session.scope
+    assert store.run_flow(ops.do(auditops.SubjectsOf(scope, handle.id))) == ("p",)
+    clock.at += 61
+    with pytest.raises(HandleGone):
+        session.read(handle.id)
+    store.sweep()
+    assert store.delete(subject="p") == 0, "only its tombstone is left, and goes as well"
+    assert store.run_flow(ops.do(ops.Get(scope, handle.id, clock.at))) is None
+
+
+# --- verify ---------------------------------------------------------------------------------------
+
+
+def test_a_finding_names_the_results_that_it_is_about(tmp_path: Path) -> None:
+    store = ResultStore(tmp_path, spool="")
+    handle = store.session("run-42").put(ROWS, tool="search")
+    (payload,) = (file for file in (tmp_path / "payloads").rglob("*") if file.is_file())
+    payload.write_bytes(payload.read_bytes()[:-9])
+    (problem,) = store.verify().problems
+    assert f"{handle.id} of search in session run-42" in problem
+
+
+def test_acting_shares_connections_and_memory_and_can_be_pickled(store: ResultStore) -> None:
+    import pickle
+
+    other = store.acting("li")
+    assert other._backend is store._backend
+    assert other.caches is store.caches
+    assert other.tables is store.tables
+    plain = ResultStore("somewhere", audit=True).acting("li")
+    assert pickle.loads(pickle.dumps(plain)).settings.actor == "li"
+    assert replace(plain.settings, actor="") == ResultStore("somewhere", audit=True).settings
+    with pytest.raises(SettingsError):
+        store.acting(7)  # type: ignore[arg-type]
