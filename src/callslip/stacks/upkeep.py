@@ -41,7 +41,7 @@ from callslip.stacks.ops import (
 from callslip.stacks.packing import digests
 from callslip.stacks.reader import Caches, open_reader
 from callslip.stacks.saving import save
-from callslip.stacks.writing import Call, digest_key, ids_for, new_key
+from callslip.stacks.writing import Call, digest_key, end_of, ids_for, new_key
 
 _BATCH = 200
 _LISTED = 1000
@@ -280,7 +280,7 @@ def _delivered(spool: Runs, row: Result, now: float, terms: Terms) -> Flow[Resul
         payload = replace(payload, key=key_of_try)
         row = replace(row, payload=payload)
         size = yield from do(PutObject(key_of_try, pieces, payload.secret))
-        if size != payload.packed:
+        if size != payload.packed or (yield from end_of(payload)) is None:
             yield from do(DeleteObjects([key_of_try]))
             raise StoreUnavailable(f"a delivery of {payload.packed} bytes was cut", reason="failed")
         yield from mend(row.scope.tenant, payload)

@@ -26,10 +26,10 @@ from callslip.stacks.ops import (
     Inserted,
     Payload,
     PutObject,
-    ReadObject,
     Result,
     Secret,
     do,
+    part_of,
 )
 from callslip.stacks.payload import Directory, Packer
 from callslip.stacks.records import HEAD_BYTES
@@ -347,17 +347,21 @@ def _upload(packing: Packing, scope: Scope, parts: Iterable[bytes]) -> Flow[str]
     """
     key = new_key(scope)
     size = yield from do(PutObject(key, parts, packing.secret))
-    payload = packing.payload
-    if size == payload.packed:
-        trailer = yield from do(
-            ReadObject(key, payload.trailer, size - payload.trailer, packing.secret, size)
+    payload = replace(packing.payload, key=key)
+    if size != payload.packed or (yield from end_of(payload)) != packing.shape.size:
+        yield from do(DeleteObjects([key]))
+        raise StoreUnavailable(
+            f"a payload of {payload.packed} bytes did not read back as it was written",
+            reason="failed",
         )
-        try:
-            if Directory.parse(trailer).size == packing.shape.size:
-                return key
-        except PayloadDamaged:
-            pass  # said below, in the words that hold for a write
-    yield from do(DeleteObjects([key]))
-    raise StoreUnavailable(
-        f"a payload of {payload.packed} bytes did not read back as it was written", reason="failed"
-    )
+    return key
+
+
+def end_of(payload: Payload) -> Flow[int | None]:
+    """Read the end of an object that was just put: the size of its content; None if it is not
+    what was put. What is there at its last byte was written up to it."""
+    try:
+        trailer = yield from do(part_of(payload, payload.trailer, payload.packed - payload.trailer))
+        return Directory.parse(trailer).size
+    except PayloadDamaged:
+        return None

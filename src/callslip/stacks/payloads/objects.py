@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from obstore.store import ObjectStore
 
 PARTS_AT_ONCE = 2
+_MACHINES = ("/latest/api/token", "/computeMetadata/", "/metadata/identity/")
+"""Where AWS, Google and Azure tell a machine its credentials."""
 
 
 class ObjectPayloads(Payloads):
@@ -187,7 +189,9 @@ def _named(obstore: Any) -> Iterator[None]:
         raise StoreUnavailable("a payload of that key exists", reason="failed") from None
     except (exceptions.BaseError, OSError) as error:
         text, status = str(error), _status(error)
-        if status == "507" or "QuotaExceeded" in text or "StorageFull" in text:
+        if status in ("401", "403"):
+            reason = "permission denied"
+        elif status == "507" or "QuotaExceeded" in text or "StorageFull" in text:
             reason = "disk full"
         elif status:
             reason = "failed"
@@ -219,6 +223,8 @@ def _told(error: Exception) -> str:
     code = re.search(r"<Code>([A-Z][A-Za-z]{2,39})</Code>", text)
     parts = [method[1] if method else "", _status(error), code[1] if code else ""]
     said = " ".join(part for part in parts if part) or type(error).__name__
+    if any(path in text for path in _MACHINES):
+        said = f"no credentials: the machine was asked for them, {said}"
     if "TimedOut" in text:
         said += ", timed out"
     elif "error sending request" in text:
