@@ -36,7 +36,7 @@ SAME = (
     BEGIN
     + """
 sys.stdin.readline()
-for n in range(10):
+for n in range(5):
     text = f"{n}\\n{LARGE}"
     session = store.session(f"{sys.argv[3]}")
     handle = session.put(text, tool="t", call_id=str(n))
@@ -110,11 +110,11 @@ def test_workers_that_write_the_same_content_at_once_keep_one_payload(
     store = deployment.worker()
     store.gc(grace_seconds=0)
     held = store.stats()
-    assert (held.results, held.payloads) == (30, 10)
+    assert (held.results, held.payloads) == (15, 5)
     for name in "abc":
         session = store.session(name)
         texts = [session.load(handle.id) for handle in session.list().handles]
-        assert texts == [f"{n}\n{LARGE}" for n in range(10)]
+        assert texts == [f"{n}\n{LARGE}" for n in range(5)]
     assert_sound(deployment)
 
 

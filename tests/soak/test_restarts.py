@@ -59,7 +59,7 @@ def test_workers_go_on_through_restarts_of_both_servers(servers: Servers, tmp_pa
         servers.payloads,
         tmp_path,
         processes=3,
-        operations=50,
+        operations=40,
         restarts=servers.restarts,
         environ=servers.environ,
     )
