@@ -45,6 +45,7 @@ class Fields:
         self._flat: dict[str, Said] = {}
         self._below: dict[str, list[tuple[tuple[str, ...], Said]]] = {}
         self._told: set[str] = set()
+        self._lone: dict[str, re.Pattern[bytes]] = {}
         for name, said in fields.items():
             low = name.lower()
             self._flat[low] = said
@@ -197,6 +198,9 @@ class Fields:
             return raw if new == inner else _dumped(new.decode("utf-8", "surrogatepass"))
         if raw[:1] not in (b"{", b"["):
             return raw
+        flat = raw[:1] == b"{" and not (b"\\" in raw or b"[" in raw or b"{" in raw[1:])
+        if flat and not rest[1:] and (quick := self._within(raw, rest[0], said)) is not None:
+            return quick
         parts = members(raw) if raw[:1] == b"{" else [("", *at) for at in items(raw) or ()]
         if parts is None or (not parts and self.near(raw)):
             return HIDDEN_JSON  # it does not parse: what is masked in it cannot be told
@@ -215,6 +219,23 @@ class Fields:
             out += raw[done:start], value
             done = end
         return b"".join([*out, raw[done:]])
+
+    def _within(self, raw: bytes, name: str, said: Said) -> bytes | None:
+        """The field replaced in an object that holds no other, nor a backslash: found by its name.
+        None where that says too little."""
+        keys = self._lone.get(name)
+        if keys is None:
+            written = re.escape(name.encode("utf-8", "surrogatepass"))
+            keys = re.compile(rb'"' + written + rb'"[ \t\r\n]*(:?)[ \t\r\n]*', re.IGNORECASE)
+            self._lone[name] = keys
+        match = keys.search(raw)
+        if match is None:
+            return raw
+        start = match.end()
+        end = value_end(raw, start)
+        if not match[1] or end is None or end == start or keys.search(raw, end) is not None:
+            return None
+        return raw[:start] + self.replaced(name, said, raw[start:end]) + raw[end:]
 
     def replaced(self, key: str, said: Said, raw: bytes) -> bytes:
         """What is shown of a JSON value; of a list, of each of its items."""
