@@ -11,6 +11,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -21,10 +22,12 @@ from callslip.errors import SettingsError
 from callslip.limits import BUSY_SECONDS
 from callslip.stacks.index.runs import SqliteRuns, StoredRun
 from callslip.store import ResultStore
-from callslip.team.savers import postgres_saver, sqlite_saver_class
+from callslip.team.savers import hidden, postgres_saver, sqlite_saver_class
 
 if TYPE_CHECKING:
     from os import PathLike
+
+    from callslip.stacks.index.sealed.ring import Ring
 
 
 class Runs(Protocol):
@@ -90,22 +93,46 @@ class InMemoryDb(Db):
 class _Kept(Db):
     """A database at a URL of an index: results have a place there, too."""
 
-    def __init__(self, url: str, runs: Runs) -> None:
+    def __init__(self, url: str, runs: Runs, keys: Any = None) -> None:
         self._url = url
+        self._keys = keys
+        self._ring: Ring | None = None
         self._lock = threading.RLock()
         self._opened: BaseCheckpointSaver[Any] | None = None
         self._stores: weakref.WeakKeyDictionary[ResultStore, dict[str | None, ResultStore]] = (
             weakref.WeakKeyDictionary()
         )
         self.runs = runs
+        if keys is not None:
+            from callslip.stacks.index.sealed import Sealed, master_of
+            from callslip.team.sealing import SealedRuns
+
+            self._sealed = Sealed(self._index(), master_of(keys))
+            self._ring = self._sealed.ring
+            self.runs = SealedRuns(runs, self._ring)
+
+    def _index(self) -> Any:
+        """The index at the URL, for its keys."""
+        raise NotImplementedError
 
     def bind(self, store: ResultStore, payloads: str | None = None) -> ResultStore | None:
         """A copy of the store with its index in this database. The store given is not modified."""
         with self._lock:
             copies = self._stores.setdefault(store, {})
             if payloads not in copies:
-                copies[payloads] = store.bind(self._url, payloads)
+                copies[payloads] = self._bound_copy(store, payloads)
             return copies[payloads]
+
+    def _bound_copy(self, store: ResultStore, payloads: str | None) -> ResultStore:
+        if self._keys is None and store.settings.keys is not None:
+            raise SettingsError(
+                f"the store has keys=, and {self!r} has none: what its runs say would be stored in "
+                "the clear; give the database the same keys="
+            )
+        bound = store.bind(self._url, payloads)
+        return (
+            bound if self._keys is None else bound._with(replace(bound.settings, keys=self._keys))
+        )
 
     @property
     def bound(self) -> list[ResultStore]:
@@ -118,14 +145,15 @@ class SqliteDb(_Kept):
     """One SQLite file for runs, checkpoints and results; large payloads beside it, in a folder.
 
     The file is made at the first use, with rights for this user alone. It must be callslip's own.
+    `keys`, as `ResultStore`'s, seals all of it.
     """
 
-    def __init__(self, db_file: str | PathLike[str]) -> None:
+    def __init__(self, db_file: str | PathLike[str], keys: Any = None) -> None:
         # Resolved here: a folder changed later must not part what is in it.
         self.path = Path(db_file).expanduser().absolute()
         self._open = ExitStack()
         self._table = SqliteRuns(self.path)
-        super().__init__(f"sqlite:///{self.path}", self._table)
+        super().__init__(f"sqlite:///{self.path}", self._table, keys)
 
     def __repr__(self) -> str:
         return f"SqliteDb({str(self.path)!r})"
@@ -142,8 +170,17 @@ class SqliteDb(_Kept):
                 # Of the checkpoints alone: a killed process loses none, a power failure at most the
                 # last steps, which are then done again. Results and runs are on the disk.
                 saver.conn.execute("PRAGMA synchronous = NORMAL")
+                if self._ring is not None:
+                    from callslip.team.sealing import seal_saver
+
+                    seal_saver(saver, self._ring)
                 self._opened = saver
             return self._opened
+
+    def _index(self) -> Any:
+        from callslip.stacks.index.sqlite import SqliteIndex
+
+        return SqliteIndex(self.path)
 
     def close(self) -> None:
         """Close files and connections. Nothing is lost; a later call opens them again."""
@@ -151,6 +188,8 @@ class SqliteDb(_Kept):
             self._opened = None
             self._open.close()
         self._table.close()
+        if self._ring is not None:
+            self._sealed.close()
         for store in self.bound:
             store.close()
 
@@ -162,19 +201,22 @@ class PostgresDb(_Kept):
               in that schema, beside ours. Made at the first use
     payloads  where large results are, as `ResultStore(payloads=…)`: a folder or an object store that
               all workers reach. A store that brings a place of its own is bound with that
+    keys      as `ResultStore`'s: seals runs, checkpoints and results
 
     Raises `SettingsError` for a wrong URL and where psycopg is missing, `ImportError` at the first
     use where LangGraph's saver is.
     """
 
-    def __init__(self, db_url: str, payloads: str | PathLike[str] | None = None) -> None:
+    def __init__(
+        self, db_url: str, payloads: str | PathLike[str] | None = None, keys: Any = None
+    ) -> None:
         from callslip.stacks.index.postgres.runs import PostgresRuns
         from callslip.stacks.index.postgres.server import Server
 
         self._server = Server(db_url)
         self._payloads = None if payloads is None else str(payloads)
         self._kept: ResultStore | None = None
-        super().__init__(db_url, PostgresRuns(self._server))
+        super().__init__(db_url, PostgresRuns(self._server), keys)
 
     def __repr__(self) -> str:
         return f"PostgresDb({self._server.address.shown!r})"
@@ -185,7 +227,16 @@ class PostgresDb(_Kept):
         with self._lock:
             if self._opened is None:
                 self._opened = postgres_saver(self._server)
+                if self._ring is not None:
+                    from callslip.team.sealing import seal_saver
+
+                    seal_saver(self._opened, self._ring, hidden)
             return self._opened
+
+    def _index(self) -> Any:
+        from callslip.stacks.index.postgres import PostgresIndex
+
+        return PostgresIndex(self._url)
 
     def bind(self, store: ResultStore, payloads: str | None = None) -> ResultStore | None:
         """A copy of the store with its index in this database, its payloads where the store, this
@@ -204,7 +255,7 @@ class PostgresDb(_Kept):
             known = next(iter(self.bound), None) or self._kept
             if known is None:
                 place = self._payloads or self._recorded() or "memory://"
-                known = self._kept = default.bind(self._url, place)
+                known = self._kept = self._bound_copy(default, place)
             return known
 
     def _recorded(self) -> str | None:
@@ -223,6 +274,8 @@ class PostgresDb(_Kept):
     def close(self) -> None:
         """Close the connections. Nothing is lost; a later call opens them again."""
         self._server.close()
+        if self._ring is not None:
+            self._sealed.close()
         for store in (*self.bound, *([self._kept] if self._kept else [])):
             store.close()
 

@@ -121,6 +121,11 @@ class _Serializer(JsonPlusSerializer):
         return super().loads_typed(data)
 
 
+def hidden(value: Any) -> Any:
+    """A text as an object, which no saver writes in the clear."""
+    return _Odd(value) if isinstance(value, str) else value
+
+
 def _is_odd(text: str) -> bool:
     return "\0" in text or not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from callslip.limits import KEYS_CACHED
 from callslip.stacks.index.sealed.cipher import Box, Fixed, derived, mac, to_bytes
 
 
@@ -17,11 +18,21 @@ class Tenant:
         self.keys = keys
         """By generation; what wraps the keys of sessions."""
         self.names = Fixed(secret, "names")
+        self._tokens: dict[str, str] = {}
         self.facts = Fixed(secret, "facts")
         self.vectors = Box(derived(secret, "vectors"))
         self.digests = digests
         self._calls = derived(secret, "calls")
         self._words = derived(secret, "words")
+
+    def name_token(self, name: str) -> str:
+        """What stands for a user or a session: asked for with every look-up, so kept."""
+        token = self._tokens.get(name)
+        if token is None:
+            if len(self._tokens) > KEYS_CACHED:
+                self._tokens.clear()
+            token = self._tokens[name] = self.names.token(name)
+        return token
 
     @property
     def generation(self) -> int:

@@ -41,6 +41,10 @@ from callslip.stacks.ops import Count, Runs
 T = TypeVar("T")
 
 _ROOT = "root"
+
+RUNS = "\0runs"
+"""The tenant that stands for the runs of teams: of no name that a person gives."""
+
 _BATCH = 500
 _GENERATIONS_KEPT = 3
 """Of the keys that wrap a tenant's sessions' keys: another process may use an older one for a while."""
@@ -154,8 +158,8 @@ class Ring:
 
     def scope(self, scope: Scope, tenant: Tenant) -> Scope:
         """A scope as it stands in the index."""
-        names = tenant.names
-        return Scope(names.token(scope.session), names.token(scope.user), tenant.token)
+        of = tenant.name_token
+        return Scope(of(scope.session), of(scope.user), tenant.token)
 
     def session(self, scope: Scope, tenant: Tenant) -> SessionKey | None:
         """The keys of a session, in tokens; None if it has none (any more)."""

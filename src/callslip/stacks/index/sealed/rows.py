@@ -15,8 +15,10 @@ from callslip.handle import Scope, Shape
 from callslip.stacks.fileops import File, View
 from callslip.stacks.index.rows import shape_from_blob, shape_to_blob
 from callslip.stacks.index.sealed.cipher import (
+    Box,
     Fixed,
     Unopened,
+    derived,
     from_token,
     mac,
     packed,
@@ -43,9 +45,13 @@ def seal_payload(payload: Payload, tenant: Tenant, owner: bytes) -> Payload:
         raise ValueError("a payload that is to be sealed must come with its lock")
     digest = payload.digest
     form = tenant.names.seal(to_bytes(payload.form), b"form")
-    under = Fixed(payload.lock, "payload")
-    secret = under.seal(payload.secret, b"secret" + digest) if payload.key is not None else b""
-    data = None if payload.data is None else under.seal(payload.data, b"data" + digest)
+    secret = b""
+    if payload.key is not None:
+        secret = _secrets(payload.lock).seal(payload.secret, b"secret" + digest)
+    data = payload.data
+    if data is not None:
+        # Equal data sealed equally: the index compares what it is given with what it has.
+        data = Fixed(payload.lock, "data").seal(data, b"data" + digest)
     told = to_token(packed(form, secret, owner))
     return replace(payload, form=told, data=data, lock=b"", secret=b"")
 
@@ -67,16 +73,16 @@ def owner_of(payload: Payload | None) -> bytes:
 def open_payload(payload: Payload, tenant: Tenant, lock: bytes) -> Payload:
     """A payload's row again; its data and its secret as far as the lock opens them. What was
     changed is as good as cut off: a reader then says that it is damaged."""
-    form, secret, _ = _parts(payload)
-    opened = replace(payload, form=to_text(tenant.names.open(form, b"form")), lock=lock)
-    if not lock:
-        return replace(opened, data=None)
-    under = Fixed(lock, "payload")
-    if payload.data is not None:
-        opened = replace(opened, data=_or_none(under, payload.data, b"data" + payload.digest))
-    if payload.key is not None:
-        opened = replace(opened, secret=_or_none(under, secret, b"secret" + payload.digest))
-    return opened
+    sealed_form, secret, _ = _parts(payload)
+    form, digest = to_text(tenant.names.open(sealed_form, b"form")), payload.digest
+    data = payload.data
+    if data is not None:
+        data = _or_none(Fixed(lock, "data"), data, b"data" + digest) if lock else None
+    if payload.key is None or not lock:
+        secret = b""
+    else:
+        secret = _or_none(_secrets(lock), secret, b"secret" + digest)
+    return Payload(digest, form, payload.packed, payload.trailer, payload.key, data, lock, secret)
 
 
 def writer_of(payload: Payload) -> tuple[str, bytes] | None:
@@ -92,7 +98,11 @@ def _parts(payload: Payload) -> tuple[bytes, bytes, bytes]:
     return parts[0], parts[1], parts[2]
 
 
-def _or_none(under: Fixed, sealed: bytes, about: bytes) -> bytes:
+def _secrets(lock: bytes) -> Box:
+    return Box(derived(lock, "secret"))
+
+
+def _or_none(under: Fixed | Box, sealed: bytes, about: bytes) -> bytes:
     try:
         return under.open(sealed, about)
     except Unopened:

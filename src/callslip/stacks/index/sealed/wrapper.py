@@ -13,7 +13,7 @@ from callslip.stacks.checkops import CheckIndex
 from callslip.stacks.index.sealed.master import Master
 from callslip.stacks.index.sealed.recalling import Recalling
 from callslip.stacks.index.sealed.results import Results
-from callslip.stacks.index.sealed.ring import Ring
+from callslip.stacks.index.sealed.ring import RUNS, Ring
 from callslip.stacks.index.sealed.step import Names, Step
 from callslip.stacks.index.sealed.trail import Trails
 from callslip.stacks.keyops import Rewrap, Shred
@@ -163,7 +163,8 @@ class Sealed:
             self._shred(Shred(inner.tenant, inner.user, inner.session))
         elif isinstance(inner, ops.Repair) and inner.mend:
             for tenant in list(self.ring.tenants()):
-                self.ring.shred(tenant.name, None, None, KEYS_IDLE_SECONDS)
+                if tenant.name != RUNS:
+                    self.ring.shred(tenant.name, None, None, KEYS_IDLE_SECONDS)
 
     def _undo(self, op: Any, answer: Any) -> None:
         """What was just sealed cannot be opened again: its key was destroyed meanwhile."""

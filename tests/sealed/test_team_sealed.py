@@ -1,0 +1,116 @@
+"""A team's database with keys: runs, checkpoints of paused ones, and results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.types import interrupt
+
+from callslip import ResultStore, SettingsError
+from callslip.stacks.index.sealed.master import new_key_file
+from callslip.team import Agent, PostgresDb, SqliteDb
+from tests.servers.postgres import Postgres
+from tests.team import test_deleting as deleting
+from tests.team import test_pausing as pausing
+from tests.team import test_team as running
+from tests.team.team_helpers import call, go, go_on, scripted
+
+WORDS = ("gazelletask", "okapireport", "anauser", "sessionname", "eland question", "kudu answer")
+
+
+def approve(what: str) -> str:
+    """Ask a person."""
+    return f"{what}: {interrupt({'approve': WORDS[4]})}"
+
+
+def fetch() -> str:
+    """The data."""
+    return f"{WORDS[1]}\n" * 5_000
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> str:
+    new_key_file(tmp_path / "key")
+    return str(tmp_path / "key")
+
+
+def paused_and_resumed(made: Any) -> None:
+    """Run an agent into a pause and, as in a new process, on from there."""
+    who = {"session_id": WORDS[3], "user_id": WORDS[2]}
+    db = made()
+    model = scripted(call("fetch"), call("approve", what=WORDS[0]))
+    agent = Agent(id="a", model=model, tools=[fetch, approve], db=db, offload_tool_results=True)
+    paused = go("sync", agent, f"Go: {WORDS[0]}", **who)
+    assert [pause.value for pause in paused.pauses] == [{"approve": WORDS[4]}]
+    db.close()
+    db = made()
+    model = scripted(f"Done: {WORDS[5]}")
+    agent = Agent(id="a", model=model, tools=[fetch, approve], db=db, offload_tool_results=True)
+    done = go_on("sync", agent, paused.run_id, "yes", **who)
+    assert done.content == f"Done: {WORDS[5]}"
+    (run,) = agent.runs(WORDS[3], user_id=WORDS[2])
+    assert run.content == done.content
+    assert agent.runs(WORDS[3], user_id="other") == []
+    db.close()
+
+
+def test_nothing_of_a_paused_and_resumed_run_can_be_read_in_the_file(
+    tmp_path: Path, key: str
+) -> None:
+    folder = tmp_path / "team"
+    paused_and_resumed(lambda: SqliteDb(folder / "team.db", keys=key))
+    left = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+    assert len(left) > 50_000
+    assert [word for word in WORDS if word.encode() in left] == []
+
+
+def test_nothing_of_a_paused_and_resumed_run_can_be_read_in_postgresql(
+    tmp_path: Path, key: str, postgres: Postgres
+) -> None:
+    url = postgres.new_database(postgres.new_role())
+    paused_and_resumed(lambda: PostgresDb(url, tmp_path / "payloads", keys=key))
+    tables = postgres.sql(
+        "SELECT table_schema || '.' || table_name FROM information_schema.tables"
+        " WHERE table_schema = 'callslip'",
+        url,
+    )
+    rows = [postgres.sql(f"SELECT t::text FROM {table} t", url) for (table,) in tables]
+    left = repr(rows).lower()
+    found = [word for word in WORDS if word in left or word.encode().hex() in left]
+    assert "checkpoints" in repr(tables) and found == []
+
+
+def test_a_session_of_which_only_runs_are_left_keeps_its_keys(tmp_path: Path, key: str) -> None:
+    db = SqliteDb(tmp_path / "team.db", keys=key)
+    agent = Agent(id="a", model=scripted("One.", "Two."), db=db)
+    go("sync", agent, "Go.", session_id="s")
+    store = db.bind(ResultStore())
+    assert store is not None
+    store.delete(session="s", user="")
+    store.delete()
+    store.gc()
+    assert [run.content for run in agent.runs("s")] == ["One."]
+    agent.delete_session("s")
+    assert agent.runs("s") == []
+
+
+def test_a_store_with_keys_is_not_bound_to_a_database_without(tmp_path: Path, key: str) -> None:
+    with pytest.raises(SettingsError, match="same keys="):
+        SqliteDb(tmp_path / "team.db").bind(ResultStore(keys=key))
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        deleting.test_a_paused_run_can_be_deleted_with_what_it_stored,
+        pausing.test_approval_of_tools_asks_as_langchain_does_and_never_for_reading,
+        running.test_an_error_of_the_model_is_the_callers_and_the_run_can_go_on,
+    ],
+    ids=lambda law: law.__name__,
+)
+def test_what_holds_of_a_database_holds_with_keys(law: Any, tmp_path: Path, key: str) -> None:
+    db = SqliteDb(tmp_path / "team.db", keys=key)
+    law(db)
+    db.close()
