@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         CallslipError,
         HandleError,
         HandleGone,
+        LegalHold,
         NotRestorable,
         PatternError,
         PayloadDamaged,
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
         Shared,
     )
     from callslip.session import Session
-    from callslip.settings import Event
+    from callslip.settings import Event, Retention
     from callslip.stacks.exact import Opaque
     from callslip.store import ResultStore
     from callslip.tools import Tool
@@ -67,6 +68,7 @@ __all__ = [
     "HandleGone",
     "Hit",
     "Hits",
+    "LegalHold",
     "Listing",
     "NotRestorable",
     "Opaque",
@@ -80,6 +82,7 @@ __all__ = [
     "Reply",
     "Resolved",
     "ResultStore",
+    "Retention",
     "Rows",
     "Scope",
     "Session",
@@ -99,6 +102,7 @@ _ELSEWHERE = {
     "Policy": "window.policy",
     "Resolved": "by_reference",
     "ResultStore": "store",
+    "Retention": "settings",
     "Session": "session",
     "Tool": "tools",
     "top": "window.profile",
