@@ -6,7 +6,6 @@ schema of that name in a real server.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pytest
 from callslip import ResultStore
 from tests import test_laws, test_session
 from tests.servers.postgres import Postgres
+from tests.stacks.index.postgres.schemas import Schemas
 
 _OF_SQLITE = {
     "test_deleting_by_subject_leaves_no_trace",  # looks for names in SQLite's own file
@@ -35,38 +35,24 @@ store, session = test_session.store, test_session.session
 
 
 @pytest.fixture(scope="module")
-def free(postgres: Postgres) -> tuple[str, list[str]]:
-    """A database, and the names of the schemas in it that are empty."""
-    return postgres.new_database(postgres.new_role()), []
+def schemas(postgres: Postgres) -> Schemas:
+    return Schemas(postgres)
 
 
 @pytest.fixture(autouse=True)
-def _in_postgres(
-    postgres: Postgres, free: tuple[str, list[str]], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[None]:
-    database, empty = free
-    schemas: dict[Path, str] = {}
+def _in_postgres(schemas: Schemas, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    taken: dict[Path, str] = {}
 
     def made(url: Any = None, **settings: Any) -> ResultStore:
         if not isinstance(url, Path):
             return ResultStore(url, **settings)
-        if url not in schemas:
-            schemas[url] = empty.pop() if empty else f"s{secrets.token_hex(6)}"
+        if url not in taken:
+            taken[url] = schemas.take()
         settings.setdefault("payloads", url / "payloads")
-        return ResultStore(f"{database}?schema={schemas[url]}", **settings)
+        return ResultStore(f"{schemas.database}?schema={taken[url]}", **settings)
 
     for module in (test_laws, test_session):
         monkeypatch.setattr(module, "ResultStore", made)
     yield
-    for schema in schemas.values():
-        if tables := postgres.sql(
-            "SELECT string_agg(format('%I.%I', schemaname, tablename), ', ') FROM pg_tables"
-            f" WHERE schemaname = '{schema}' AND tablename <> 'schema_version'",
-            postgres.dsn_of(database.rpartition("/")[2]),
-        )[0][0]:
-            postgres.sql(
-                f"SET session_replication_role = replica; TRUNCATE {tables};"
-                f" INSERT INTO {schema}.store DEFAULT VALUES",
-                postgres.dsn_of(database.rpartition("/")[2]),
-            )
-            empty.append(schema)
+    for schema in taken.values():
+        schemas.give(schema)
