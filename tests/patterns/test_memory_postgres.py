@@ -30,10 +30,10 @@ def store(url: str, clock: Clock) -> Iterator[ResultStore]:
     store.close()
 
 
-def test_four_processes_lose_nothing_and_keep_each_fact_once(
+def test_three_processes_lose_nothing_and_keep_each_fact_once(
     postgres: Postgres, tmp_path: Path
 ) -> None:
-    kept_once(postgres.new_database(postgres.new_role()), 4, str(tmp_path / "payloads"))
+    kept_once(postgres.new_database(postgres.new_role()), 3, str(tmp_path / "payloads"))
 
 
 def test_writers_of_two_namespaces_of_one_tenant_do_not_wait_for_each_other(

@@ -32,7 +32,7 @@ def index(database: str) -> Iterator[PostgresIndex]:
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(walk=steps)
 def test_memory_is_what_a_plain_dict_says_it_is(index: PostgresIndex, walk: list[tuple]) -> None:  # type: ignore[type-arg]
