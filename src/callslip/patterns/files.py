@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from callslip import limits
@@ -75,8 +75,10 @@ class FileList:
         return self.rendered
 
 
-def path_of(given: object) -> str:
+def path_of(given: object, redact: Callable[[str], str] | None = None) -> str:
     """A path as files are known by: relative, `/` between its parts, NFC. Raises `FileError`.
+
+    With `redact` it is the path as that leaves it, whoever asks for it.
 
     It never touches a file system. A leading `/` or `./` and doubled slashes are mended, as a model
     means nothing by them; what could climb, hide or look like another path is refused.
@@ -96,7 +98,7 @@ def path_of(given: object) -> str:
         or parts[0].startswith("~")
     ):
         raise FileError(_BAD_PATH)
-    return path
+    return path if redact is None else path_of(redact(path))
 
 
 def inside(text: str) -> str:

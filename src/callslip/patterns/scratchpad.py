@@ -79,7 +79,7 @@ class Scratchpad:
         if plan_chars < 500:
             raise SettingsError(f"plan_chars={plan_chars!r}: give 500 or more")
         self.session = session
-        self.plan_path = files.path_of(plan)
+        self.plan_path = files.path_of(plan, session.store.settings.redact)
         self.plan_chars = plan_chars
         self.prefix = prefix
         self.view = view or View()
@@ -179,7 +179,7 @@ class Scratchpad:
         self, path: str, content: str, version: int | None = None, call: bytes = b""
     ) -> Flow[FileNote]:
         """The flow of `write_file`. `call` tells a replay from a second write."""
-        path = files.path_of(path)
+        path = self._path(path)
         if not isinstance(content, str):
             raise FileError("The content of a file is text.")
         wrote = yield from self._put(path, content, version, call)
@@ -197,7 +197,7 @@ class Scratchpad:
         call: bytes = b"",
     ) -> Flow[FileNote]:
         """The flow of `edit_file`."""
-        path = files.path_of(path)
+        path = self._path(path)
         if not isinstance(old, str) or not isinstance(new, str) or not old:
             raise FileError("Give the text to replace (old) and what it becomes (new).")
         if call:
@@ -220,7 +220,7 @@ class Scratchpad:
         self, path: str, start: int = 1, limit: int | None = None, column: int = 0
     ) -> Flow[FilePage]:
         """The flow of `read_file`."""
-        found = yield from self._file(files.path_of(path))
+        found = yield from self._file(self._path(path))
         reader = yield from self._reader(found)
         part = yield from read_page(reader, "file", start=start, limit=limit, column=column)
         self._saw(found)
@@ -253,7 +253,7 @@ class Scratchpad:
     def expected(self, path: str) -> Flow[int]:
         """The version of a path that the window has seen: in its view, or by its own reads and
         writes; `NOTHING_SEEN` where it has not looked and there is no view to go by."""
-        path = files.path_of(path)
+        path = self._path(path)
         if self.view.version is not None:
             exact = View(self.view.version)
             found = yield from do(ReadFile(self.session.scope, path, exact, self._now()))
@@ -275,6 +275,9 @@ class Scratchpad:
 
     def _now(self) -> float:
         return self.session.store.now()
+
+    def _path(self, given: str) -> str:
+        return files.path_of(given, self.session.store.settings.redact)
 
     def _put(self, path: str, text: str, expect: int | None, call: bytes) -> Flow[Wrote]:
         if len(text) > limits.FILE_CHARS:
@@ -320,7 +323,7 @@ class Scratchpad:
         return (yield from reader.body()).decode("utf-8", "surrogatepass")
 
     def _text_of(self, path: str) -> Flow[str]:
-        found = yield from self._file(files.path_of(path))
+        found = yield from self._file(self._path(path))
         return (yield from self._body(found))
 
     def _replaced(self, path: str, text: str, old: str, new: str, all: bool) -> str:
@@ -362,10 +365,8 @@ class Scratchpad:
     def _told(self, verb: str, wrote: Wrote) -> FileNote:
         assert wrote.file is not None
         self._saw(wrote.file)
-        shape = wrote.file.shape
-        note = files.noted(
-            wrote.file.path, wrote.file.version, shape.lines, shape.chars, shape.size
-        )
+        file, shape = wrote.file, wrote.file.shape
+        note = files.noted(file.path, file.version, shape.lines, shape.chars, shape.size)
         return files.wrote(verb, note)
 
     def _saw(self, found: File) -> None:
