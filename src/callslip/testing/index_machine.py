@@ -75,6 +75,7 @@ def index_machine(
             inline=st.booleans(),
             ttl=st.sampled_from([None, 0.0, 30.0, 30.0]),
             caps=st.one_of(st.just((None,) * 4), st.tuples(_caps, _caps, _caps, _caps)),
+            runs_out=st.sampled_from([None, None, None, 0.0, 20.0]),
         )
         def insert(
             self,
@@ -84,8 +85,9 @@ def index_machine(
             inline: bool,
             ttl: float | None,
             caps: tuple[int | None, ...],
+            runs_out: float | None,
         ) -> None:
-            self._insert(scope, call, content, inline, ttl, caps)
+            self._insert(scope, call, content, inline, ttl, caps, runs_out)
 
         def _insert(
             self,
@@ -95,6 +97,7 @@ def index_machine(
             inline: bool,
             ttl: float | None,
             caps: tuple[int | None, ...],
+            runs_out: float | None = None,
         ) -> None:
             digest = hashlib.sha256(f"{scope.tenant!r}{content}".encode()).digest()
             payload = ops.Payload(digest, "str", 10 + content, 5, lock=digest)
@@ -123,7 +126,8 @@ def index_machine(
             quota = Quota(caps[0], size, caps[2], None if caps[3] is None else caps[3] * 3)
             # The shorter two collide between calls and contents; the last is this one's own.
             ids = (f"r{content}", f"r{call}{content}"[:3], f"res_{call}_{content}")
-            op = ops.Insert(row, ids, ttl, quota, self.now)
+            expires_at = None if runs_out is None else self.now + runs_out
+            op = ops.Insert(row, ids, ttl, quota, self.now, expires_at)
             inserted = self.index.run(op)
             expected, created = self.model.insert(op)
             assert inserted is not None
@@ -345,7 +349,9 @@ def index_machine(
             while page := self.index.run(ops.Payloads(after, 2)):
                 found += page
                 after = (page[-1][0], page[-1][1].digest)
-            assert [((t, p.digest), n) for t, p, n in found] == sorted(referred.items())
+            # In an order of the index's own, each once.
+            assert len(found) == len(referred)
+            assert {(t, p.digest): n for t, p, n in found} == referred
             living = {p.key for _, p, _ in found if p.key is not None}
             garbage = set(self.index.run(ops.Garbage(1000)))
             assert garbage == self.keys - living

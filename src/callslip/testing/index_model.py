@@ -42,6 +42,8 @@ class ModelSession:
     tombstones: dict[str, tuple[ops.Tombstone, bytes, bytes]] = field(default_factory=dict)
     versions: list[ModelVersion] = field(default_factory=list)
     next_file: int = 1
+    runs_out: dict[str, float] = field(default_factory=dict)
+    """When rows run out by themselves, by id."""
 
     def view(self, view: fileops.View) -> ModelVersion | None | str:
         """The version that a view comes to; None before the first, or why there is no such view."""
@@ -106,6 +108,9 @@ class Model:
     def expire(self, now: float) -> None:
         """End what has run out."""
         for scope, session in list(self.sessions.items()):
+            for row in list(session.rows):
+                if session.runs_out.get(row.id, now) < now:
+                    session.bury(row, "expired", session.runs_out[row.id])
             if session.closed or session.ttl is None or session.active_at + session.ttl >= now:
                 continue
             for row in list(session.rows):
@@ -143,6 +148,9 @@ class Model:
                 return row, False
         session.tombstones.pop(id, None)
         row = replace(op.result, id=id, same_as="")
+        session.runs_out.pop(id, None)
+        if op.expires_at is not None:
+            session.runs_out[id] = op.expires_at
         session.rows.append(row)
         self.order = [(s, i) for s, i in self.order if (s, i) != (scope, id)] + [(scope, id)]
         self._enforce(op, row, scope)
