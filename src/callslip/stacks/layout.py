@@ -46,6 +46,9 @@ THREADS = 2
 THREADED_BYTES = 512 * 1024
 """Starting threads costs some 0.1 ms, which pays from about here."""
 
+UNOPENED = "unopened"
+"""The form of a payload that is sealed, and that no key at hand opens: what it is is not known."""
+
 NO_SECRET = bytes(32)
 """The secret of an object that says nothing of any content, where objects are sealed."""
 

@@ -12,7 +12,7 @@ from callslip.errors import PayloadDamaged, StoreUnavailable
 from callslip.handle import Quota, Scope
 from callslip.stacks.auditops import HeldBy, Holders, SubjectsOf
 from callslip.stacks.keeping import mend, verified
-from callslip.stacks.layout import KEY_SUFFIX, NO_SECRET
+from callslip.stacks.layout import KEY_SUFFIX, NO_SECRET, UNOPENED
 from callslip.stacks.memoryops import SweepFacts
 from callslip.stacks.ops import (
     DeleteObjects,
@@ -193,6 +193,8 @@ def verify(progress: Callable[[int], object] | None = None) -> Flow[Findings]:
         for tenant, payload, references in listed:
             after = (tenant, payload.digest)
             count += 1
+            if payload.form == UNOPENED:
+                continue
             try:
                 size += (yield from verified(payload)).size
             except PayloadDamaged as error:

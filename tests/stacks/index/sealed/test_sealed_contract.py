@@ -3,12 +3,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.stacks.index.sealed.sealed_index import sealed
 
 from callslip.stacks.index.sealed import Sealed
 from callslip.stacks.index.sqlite import SqliteIndex
 from callslip.testing.index import IndexContract
 from callslip.testing.index_memories import MemoriesContract
+from tests.stacks.index.sealed.sealed_index import sealed
 
 
 class TestSealedInAFile(IndexContract):

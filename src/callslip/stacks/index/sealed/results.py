@@ -13,6 +13,7 @@ from callslip.stacks.index.sealed import rows
 from callslip.stacks.index.sealed.cipher import Unopened, to_bytes
 from callslip.stacks.index.sealed.holders import SessionKey, Tenant
 from callslip.stacks.index.sealed.step import Names, Step, maybe
+from callslip.stacks.layout import UNOPENED
 
 _HOLDERS = 20
 
@@ -201,7 +202,7 @@ class Results:
         return Step(replace(op, tenant=token), opened)
 
     def payloads(self, op: ops.Payloads) -> Sequence[tuple[str, ops.Payload, int]]:
-        """Do `ops.Payloads`, as far as any living session can open them."""
+        """Do `ops.Payloads`. Of what no living session can open there is no more than the row."""
         after = None if op.after is None else (self._ring.token(op.after[0]), op.after[1])
         while True:
             listed = self._inner.run(ops.Payloads(after, op.limit))
@@ -210,10 +211,12 @@ class Results:
                 after = (token, payload.digest)
                 tenant = self._names.of_token(token)
                 if tenant is None:
-                    continue
+                    continue  # its keys were destroyed, and its rows follow
                 lock = self._lock(payload, tenant) or self._lock_by_a_row(payload, tenant)
-                if lock:
-                    found.append((tenant.name, _payload(payload, tenant, lock), references))
+                opened = (
+                    _payload(payload, tenant, lock) if lock else replace(payload, form=UNOPENED)
+                )
+                found.append((tenant.name, opened, references))
             if found or len(listed) < op.limit:
                 return found
 
