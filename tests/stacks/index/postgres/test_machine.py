@@ -25,7 +25,7 @@ def test_any_order_of_calls_is_answered_as_the_model_does(schemas: Schemas) -> N
     run_state_machine_as_test(
         index_machine(lambda: at(schemas.take()), close, anew),
         settings=settings(
-            max_examples=8,
+            max_examples=6,
             stateful_step_count=30,
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

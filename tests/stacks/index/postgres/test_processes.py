@@ -41,11 +41,11 @@ def test_many_threads_share_one_index_and_its_few_connections(opens: Opens) -> N
 
 def test_eight_spawned_processes_race_the_migrations_and_lose_nothing(url: str) -> None:
     with ProcessPoolExecutor(8, mp_context=SPAWN) as processes:
-        done = list(processes.map(insert_and_read, [url] * 8, range(8), [40] * 8))
+        done = list(processes.map(insert_and_read, [url] * 8, range(8), [20] * 8))
     assert done == ["done"] * 8
     index = PostgresIndex(url)
     held = index.run(ops.Count())
-    assert (held.sessions, held.results, held.payloads) == (8, 320, 8 * 20 + 20)
+    assert (held.sessions, held.results, held.payloads) == (8, 160, 8 * 10 + 10)
     assert index.run(ops.Repair(mend=False)) == []
     index.close()
 
@@ -54,7 +54,7 @@ def test_workers_that_meet_everywhere_wait_for_each_other_and_leave_the_index_wh
     url: str,
 ) -> None:
     with ProcessPoolExecutor(4, mp_context=SPAWN) as processes:
-        done = list(processes.map(mixed, [url] * 4, range(4), [120] * 4))
+        done = list(processes.map(mixed, [url] * 4, range(4), [60] * 4))
     assert done == ["done"] * 4
     index = PostgresIndex(url)
     assert index.run(ops.Repair(mend=False)) == []
