@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args, get_origin, get_type_hin
 from callslip.errors import CallslipError, SettingsError
 from callslip.handle import Envelope, Handle, Reply
 from callslip.stacks.ops import Flow
+from callslip.stacks.savedops import id_in
 from callslip.tool_words import VOCABULARIES
 from callslip.window.inert import plain
 
@@ -106,6 +107,8 @@ class References:
             id = _handle_in(value)
             if id is None or (isinstance(value, str) and _WANTS_ID.fullmatch(name)):
                 return value
+            if isinstance(value, str) and "/" in id:
+                return value  # the path of a plain file: a function may well want to open that
             yield from self._refuse(session, name, id)
             return value
         if isinstance(value, list):
@@ -145,7 +148,8 @@ def _about(value: Any) -> bool:
 
 
 def _handle_in(value: Any) -> str | None:
-    """The id, if a value is a handle and nothing else: an id, an envelope, `{"$handle": id}`."""
+    """The id, if a value is a handle and nothing else: an id, an envelope, `{"$handle": id}`; or
+    the path of a plain file, which a session takes for the id."""
     if isinstance(value, Handle):
         return value.id
     if isinstance(value, Envelope):
@@ -155,6 +159,8 @@ def _handle_in(value: Any) -> str | None:
         if match:
             return match[1]
         text = value.strip()
+        if len(text) < 1_000 and id_in(text):
+            return text
         if (
             text[:1] != "{"
             or len(text) > 8_000

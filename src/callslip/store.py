@@ -60,7 +60,7 @@ class ResultStore(Governing, Keyed, Operating):
     preview_lines, preview_chars   how much of a result its envelope shows
     ttl_seconds       a session's results expire this long after its last activity; None: never
     payloads          where large payloads live: a folder, ``file:///…``, ``memory://`` or an object
-                      store's URL
+                      store's URL; ``file:///folder?plain`` keeps a plain file of each besides
     tools             per tool: ``"always"``, ``"never"``, ``"threshold"``, or its own threshold
     keep              ``keep(value, tool)`` is true for what must stay inline
     quota             caps on what is kept (`Quota`); the oldest results are evicted

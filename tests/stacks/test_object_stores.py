@@ -8,6 +8,8 @@ import random
 import re
 import signal
 import socket
+import subprocess
+import sys
 import traceback
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -207,6 +209,24 @@ def test_a_conditional_put_whose_answer_was_lost_is_a_put(s3: Moto, way: FaultPr
     for other in (b"else", b"min", b"mine!"):
         with pytest.raises(StoreUnavailable, match="exists"):
             store.run(PutObject(key("a"), [other]))
+
+
+def test_an_upload_holds_a_few_parts_only(s3: Moto) -> None:
+    script = (
+        "import resource, sys\n"
+        "from callslip.stacks.payloads import open_payloads\n"
+        "from callslip.stacks.ops import PutObject\n"
+        f"store = open_payloads({s3.url('p')!r})\n"
+        "def put(name, count):\n"
+        "    store.run(PutObject(name, (bytes(2**20) for _ in range(count))))\n"
+        "    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "base = put('small.cslip', 24)\n"
+        "print(put('large.cslip', 64) - base)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True
+    )
+    assert int(ended.stdout) < 16 * 1024, "KiB more for 40 MiB more"
 
 
 # --- credentials ----------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import re
 import stat
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,44 @@ def test_tools_take_the_path_of_this_sessions_files_and_no_other(
     session.delete(handle.id)
     with pytest.raises(HandleGone):
         session.read(handle.saved_to)
+
+
+def test_a_path_is_taken_for_a_handle_by_a_parameter_that_takes_values(scratch: Path) -> None:
+    session = opened(scratch, style="json").session("s")
+    handle = session.put(TEXT, tool="t")
+    seen: list[str] = []
+
+    def weigh(report: str, source: str) -> str:
+        seen.extend((report, source))
+        return "done"
+
+    weighed = session.offloaded(weigh, resolve=["report"])
+    for given in (handle.saved_to, str(handle), handle.id):
+        seen.clear()
+        assert weighed(report=given, source=handle.saved_to) == "done"
+        assert seen == [TEXT, handle.saved_to], "who asks for no value may want to open the file"
+    other = session.store.session("other")
+    assert "No stored result" in other.offloaded(weigh, resolve=["report"])(handle.saved_to, "")
+
+
+def test_two_that_change_one_payloads_names_lose_none(scratch: Path) -> None:
+    stores = [opened(scratch) for _ in range(4)]
+
+    def work(number: int) -> None:
+        session = stores[number].session(f"s{number}")
+        for turn in range(12):
+            handle = session.put(TEXT, tool=f"t{turn}")
+            assert Path(handle.saved_to).stat().st_size == len(TEXT)
+            if turn % 2:
+                session.delete(handle.id)
+
+    with ThreadPoolExecutor(4) as pool:
+        for each in [pool.submit(work, number) for number in range(4)]:
+            each.result()
+    assert len(files(scratch)) == 24
+    for number, store in enumerate(stores):
+        store.session(f"s{number}").close()
+    assert files(scratch) == []
 
 
 def test_a_file_that_was_changed_or_removed_changes_no_result(session: Session) -> None:

@@ -149,9 +149,8 @@ def _link(part: str, path: str) -> None:
     except OSError as error:
         if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
             raise
-        # A file system without links. Keys are random, so the gap in between is harmless.
-        if os.path.exists(path):
-            raise FileExistsError(errno.EEXIST, "a payload of that key exists") from error
+        # A file system without links: an empty file takes the key, for the time of a rename.
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         os.rename(part, path)
 
 

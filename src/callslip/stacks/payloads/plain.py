@@ -56,8 +56,8 @@ class PlainPayloads(FolderPayloads):
                 return cast("T", self._begin(key, name, size))
             case AppendPlain(_, name, part, block):
                 return cast("T", self._append(name, part, block))
-            case EndPlain(_, name, part):
-                return cast("T", self._end(name, part))
+            case EndPlain(key, name, part):
+                return cast("T", self._end(key, name, part))
             case DropPlain(key, name, kept):
                 return cast("T", self._drop(key, name, kept))
             case MovePlain(key, new):
@@ -66,6 +66,8 @@ class PlainPayloads(FolderPayloads):
                 self._unlinked()
                 for each in keys:
                     self._drop(each, "", frozenset())
+                    with named(), suppress(FileNotFoundError, NotADirectoryError):
+                        os.unlink(f"{self.root}/{each}.names")
         self._unlinked()
         return super().run(op)
 
@@ -78,7 +80,7 @@ class PlainPayloads(FolderPayloads):
         folder, file = _parts(name)
         with named():
             if name not in self._names(key):
-                self._add(key, [name])
+                self._note(key, [name])
             with self._opened(folder, make=True) as at, suppress(FileNotFoundError):
                 found = os.stat(file, dir_fd=at, follow_symlinks=False)
                 return stat.S_ISREG(found.st_mode) and found.st_size == size
@@ -98,7 +100,7 @@ class PlainPayloads(FolderPayloads):
             finally:
                 os.close(descriptor)
 
-    def _end(self, name: str, part: str) -> None:
+    def _end(self, key: str, name: str, part: str) -> None:
         folder, file = _parts(name)
         with named(), self._opened(folder) as at:
             descriptor = os.open(f".{file}.{part}", os.O_RDONLY | _NO_LINK, dir_fd=at)
@@ -110,6 +112,8 @@ class PlainPayloads(FolderPayloads):
             # A link of that name is replaced, not followed.
             os.replace(f".{file}.{part}", file, src_dir_fd=at, dst_dir_fd=at)
             os.fsync(at)
+            if name not in self._names(key):  # dropped meanwhile, by who took it for an old one
+                self._note(key, [name])
 
     def _drop(self, key: str, name: str, kept: frozenset[str] | None) -> None:
         with named():
@@ -121,13 +125,13 @@ class PlainPayloads(FolderPayloads):
             for each in gone:
                 self._remove(*_parts(each))
             if gone:
-                self._rewrite(key, [each for each in names if each not in gone])
+                self._note(key, [f"-{each}" for each in gone])
 
     def _move(self, key: str, new: str) -> None:
         with named():
             if names := self._names(key):
-                self._add(new, names)
-                self._rewrite(key, [])
+                self._note(new, names)
+                self._note(key, [f"-{each}" for each in names])
 
     def _remove(self, folder: str, file: str) -> None:
         try:
@@ -150,23 +154,24 @@ class PlainPayloads(FolderPayloads):
                 lines = listed.read().split("\n")
         except (FileNotFoundError, NotADirectoryError):
             return []
-        return [line for line in dict.fromkeys(lines) if NAME.fullmatch(line)]
+        found: dict[str, None] = {}
+        for line in lines:
+            if NAME.fullmatch(line):
+                found[line] = None
+            elif line.startswith("-"):
+                found.pop(line[1:], None)
+        return list(found)
 
-    def _add(self, key: str, names: list[str]) -> None:
+    def _note(self, key: str, lines: list[str]) -> None:
+        # Only ever written on: two processes that change it at once do not lose each other's.
         path = f"{self.root}/{key}.names"
         self._make(os.path.dirname(path))
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | _NO_LINK, 0o600)
         try:
-            os.write(descriptor, "".join(f"{name}\n" for name in names).encode())
+            os.write(descriptor, "".join(f"{line}\n" for line in lines).encode())
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-    def _rewrite(self, key: str, names: list[str]) -> None:
-        with suppress(FileNotFoundError):
-            os.unlink(f"{self.root}/{key}.names")
-        if names:
-            self._add(key, names)
 
     @contextmanager
     def _opened(self, folder: str, *, make: bool = False) -> Iterator[int]:
