@@ -101,10 +101,16 @@ class Postgres(Server):
         who = quote(role, safe="") + (f":{quote(password, safe='')}" if password else "")
         return f"postgresql://{who}@127.0.0.1:{port or self.port}/{database}"
 
-    def new_database(self, owner: str = ADMIN, *, port: int | None = None) -> str:
-        """An empty database of its own; the URL says `owner` (without a password)."""
+    def new_database(
+        self, owner: str = ADMIN, *, port: int | None = None, like: str | None = None
+    ) -> str:
+        """An empty database of its own; the URL says `owner` (without a password).
+
+        `like` is the URL of one to copy, to which nobody may be connected.
+        """
         name = f"t{os.getpid()}_{next(self._names)}"
-        self.sql(f'CREATE DATABASE {name} OWNER "{owner}"')
+        template = f" TEMPLATE {like.rpartition('/')[2]}" if like else ""
+        self.sql(f'CREATE DATABASE {name} OWNER "{owner}"{template}')
         return self.dsn_of(name, owner, port=port)
 
     def new_role(self, *, password: str = "") -> str:
