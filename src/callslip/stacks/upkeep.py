@@ -278,7 +278,7 @@ def _delivered(spool: Runs, row: Result, now: float, terms: Terms) -> Flow[Resul
         pieces = _pieces(spool, payload) if inline is None else iter([inline])
         # A key of its own for each try: what one before it has put, and could not file, stands
         # under another and is an orphan.
-        key_of_try = new_key(row.scope)
+        key_of_try = new_key(row.scope, key)
         payload = replace(payload, key=key_of_try)
         row = replace(row, payload=payload)
         size = yield from do(PutObject(key_of_try, pieces, payload.secret))

@@ -134,7 +134,8 @@ class Packing:
         self._mask = mask
         self.seen = Shape()
         """What a model sees of it is like: `shape`, unless fields are masked."""
-        self._key = key
+        self.key = key
+        """What its digest is made with."""
         self._top = top
         self.error: BaseException | None = None
         """What the content's own iterator raised: the caller's error, not the store's."""
@@ -194,7 +195,7 @@ class Packing:
             whole = head
         source = self._blocks.source
         look = Look(head, source, self._blocks.form, whole, self._top)
-        packer = Packer(source, self._key, self._blocks.form, by_record=look.by_record)
+        packer = Packer(source, self.key, self._blocks.form, by_record=look.by_record)
         sampler = Sampler(source)
         view = None
         if self._mask is not None:
@@ -330,12 +331,14 @@ def write(
         raise
 
 
-def new_key(scope: Scope) -> str:
+def new_key(scope: Scope, digests: bytes) -> str:
     """A new object's key: tenant, session, random. Names are hashed, so that nothing of them is a
-    part of a path; equal content of a tenant stands once, in the session that was first."""
+    part of a path; equal content of a tenant stands once, in the session that was first. Where the
+    key of digests is a secret one, so are the hashes: nobody can try names."""
+    secret = () if digests == tenant_key(scope.tenant) else (digests,)
     names = [name.encode("utf-8", "surrogatepass") for name in (scope.tenant, scope.user)]
-    tenant = _hash(names[0]).hex()[:16]
-    session = _hash(*names, scope.session.encode("utf-8", "surrogatepass")).hex()[:16]
+    tenant = _hash(*secret, names[0]).hex()[:16]
+    session = _hash(*secret, *names, scope.session.encode("utf-8", "surrogatepass")).hex()[:16]
     return f"{tenant}/{session}/{secrets.token_hex(16)}{KEY_SUFFIX}"
 
 
@@ -345,7 +348,7 @@ def _upload(packing: Packing, scope: Scope, parts: Iterable[bytes]) -> Flow[str]
     Keys are random, never built from content: an object is then referenced by one payload row at
     the most, so a release can never delete what another put has just adopted.
     """
-    key = new_key(scope)
+    key = new_key(scope, packing.key)
     size = yield from do(PutObject(key, parts, packing.secret))
     payload = replace(packing.payload, key=key)
     if size != payload.packed or (yield from end_of(payload)) != packing.shape.size:
