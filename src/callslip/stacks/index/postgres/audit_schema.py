@@ -187,6 +187,17 @@ AUDIT: tuple[str, ...] = (
                 "user", session, id, cause FROM gone ORDER BY n;
         UPDATE erasing SET fresh = false WHERE fresh;
     END $$""",
+    # The last statement of a transaction that is told: its entries, then what was erased with it.
+    """CREATE FUNCTION tell(_at float8[], _action text[], _outcome text[], _actor bytea[],
+        _tenant bytea[], _user bytea[], _session bytea[], _id bytea[], _tool bytea[],
+        _count bigint[], _cause bytea[], _detail bytea[]) RETURNS void LANGUAGE plpgsql AS $$
+    BEGIN
+        INSERT INTO audit (at, action, outcome, actor, tenant, "user", session, id, tool, count,
+                cause, detail)
+            SELECT * FROM unnest(_at, _action, _outcome, _actor, _tenant, _user, _session, _id,
+                _tool, _count, _cause, _detail);
+        PERFORM settle_erasing();
+    END $$""",
     # Their names put them before the triggers that let go of payloads.
     *_trigger(
         "audit_tombstones",

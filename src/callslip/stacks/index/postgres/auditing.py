@@ -12,6 +12,7 @@ from callslip.stacks.index.rows import to_blob, to_text
 _COLUMNS = (
     'at, action, outcome, actor, tenant, "user", session, id, tool, count, cause, detail'  # and n
 )
+_KINDS = ("float8", "text", "text", *["bytea"] * 6, "bigint", "bytea", "bytea")
 _TEXTS = ("actor", "tenant", "user", "session", "id", "tool")
 
 
@@ -23,13 +24,17 @@ class ToldDb(Db):
     """
 
     about: Audited[Any]
+    entries: Sequence[Entry] = ()
+    """What the end of the transaction tells besides."""
 
     def finish(self, sql: str, values: Sequence[Any] = ()) -> Answer:
         return self.execute(sql, values)
 
     def commit(self) -> None:
-        if self.open and not self.done:
-            super().finish("SELECT settle_erasing()")
+        if self.entries or (self.open and not self.done):
+            marks = ", ".join(f"%s::{kind}[]" for kind in _KINDS)
+            columns = zip(*map(_values, self.entries), strict=True)
+            super().finish(f"SELECT tell({marks})", [list(c) for c in columns] or [[]] * 12)
         super().commit()
 
     def settings(self) -> dict[str, str]:
@@ -56,14 +61,16 @@ def write(db: Db, entries: Sequence[Entry]) -> None:
     """Append entries."""
     if not entries:
         return
-    values: list[Any] = []
-    for entry in entries:
-        texts = (to_blob(getattr(entry, name)) for name in _TEXTS)
-        rest = (entry.count, to_blob(entry.cause), to_blob(entry.detail))
-        values += [entry.at, entry.action, entry.outcome, *texts, *rest]
     row = "(" + ", ".join(["%s"] * 12) + ")"
     rows = ", ".join([row] * len(entries))
-    db.execute(f"INSERT INTO audit ({_COLUMNS}) VALUES {rows}", values)
+    values = [value for entry in entries for value in _values(entry)]
+    db.finish(f"INSERT INTO audit ({_COLUMNS}) VALUES {rows}", values)
+
+
+def _values(entry: Entry) -> tuple[Any, ...]:
+    texts = (to_blob(getattr(entry, name)) for name in _TEXTS)
+    rest = (entry.count, to_blob(entry.cause), to_blob(entry.detail))
+    return entry.at, entry.action, entry.outcome, *texts, *rest
 
 
 def record(db: Db, op: Record) -> None:
