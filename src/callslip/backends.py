@@ -51,9 +51,11 @@ def backend_of(settings: Settings, spool: Path | None) -> Backend:
             return opened
         return PlacedPayloads(opened, lazy, where, None if file is None else file.parent)
 
-    lazy = Breaker(Lazy(index))
+    served = settings.on_a_server
+    lazy = Breaker(Lazy(index), "the index", locks_whole=not served)
+    objects = Breaker(Lazy(payloads), "the payload store")
     sealed = settings.keys is not None
     if spool is None:
-        return Backend(lazy, Breaker(Lazy(payloads)), sealed=sealed)
+        return Backend(lazy, objects, sealed=sealed)
     local = replace(settings, url=str(spool), payloads=None)
-    return Backend(lazy, Breaker(Lazy(payloads)), backend_of(local, None), sealed=sealed)
+    return Backend(lazy, objects, backend_of(local, None), sealed=sealed)

@@ -107,6 +107,12 @@ class Settings:
             return ""
         return unquote(urlsplit(where).path).rstrip("/")
 
+    @property
+    def on_a_server(self) -> bool:
+        """Whether the index is another machine's: it has a clock and locks of its own."""
+        scheme = (self.url or "").partition("://")[0].lower()
+        return scheme in ("postgresql", "postgres")
+
     def ttl_of(self, tenant: str) -> float | None:
         """Seconds that a session of that tenant lives after its last activity."""
         return self.retention.tenants.get(tenant, self.ttl_seconds)

@@ -149,8 +149,8 @@ class ResultStore(Governing, Keyed, Operating):
         """The store that this one is beside of, with the same connections and memory (`acting`)."""
         self._spool_folder = spool_of(settings)
         self._backend = backend_of(settings, self._spool_folder)
-        served = (settings.url or "").startswith(("postgresql:", "postgres:"))
-        self._clock = SharedClock(settings.clock, asks=served and settings.clock is time.time)
+        asks = settings.on_a_server and settings.clock is time.time
+        self._clock = SharedClock(settings.clock, asks=asks)
         self._tidied_at = time.monotonic()
         self._spooled = False
 

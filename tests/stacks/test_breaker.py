@@ -118,6 +118,22 @@ def test_what_upkeep_asks_too_much_of_a_server_does_not_shut_it_off() -> None:
     breaker.run(KnownKeys([]))
 
 
+def test_a_lock_on_a_few_rows_says_nothing_of_a_server() -> None:
+    server = Server()
+
+    def locked(op: Op[Any]) -> None:
+        time.sleep(0.02)
+        raise StoreUnavailable("no", reason="locked")
+
+    server.before = locked
+    for breaker, asked in ((Breaker(server, locks_whole=False), 2), (Breaker(server), 1)):
+        server.seen.clear()
+        for _ in range(2):
+            with pytest.raises(StoreUnavailable):
+                breaker.run(ASK)
+        assert len(server.seen) == asked
+
+
 @pytest.mark.parametrize("raised", [OSError("the tool's own"), KeyError("x")])
 def test_a_stream_that_is_slow_and_fails_is_not_the_servers_failure(raised: Exception) -> None:
     server = Server()

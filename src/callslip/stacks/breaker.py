@@ -29,11 +29,14 @@ class Breaker:
     A failure counts where it took `limits.AWAY_SECONDS` or more; then for `limits.PAUSE_FACTOR`
     times as long (at most `limits.PAUSE_SECONDS`) every operation raises the same StoreUnavailable
     without asking. After that one goes through, and the others wait for what it finds. Any success
-    ends it.
+    ends it. `name` is what messages call it. A lock that was waited for in vain counts only where
+    `locks_whole`: elsewhere it is that of a few rows.
     """
 
-    def __init__(self, inner: Runs) -> None:
+    def __init__(self, inner: Runs, name: str = "the store", *, locks_whole: bool = True) -> None:
         self.inner = inner
+        self._name = name
+        self._locks_whole = locks_whole
         self._lock = threading.Lock()
         self._closed_until = 0.0  # on the monotonic clock; 0 while all is well
         self._reason = ""
@@ -71,13 +74,15 @@ class Breaker:
                     self._closed_until = now + limits.PAUSE_SECONDS
                 return
         raise StoreUnavailable(
-            f"it kept its last caller waiting ({self._reason}), and is asked again in {left:.1f} s",
+            f"{self._name} kept its last caller waiting ({self._reason}), and is asked again in "
+            f"{left:.1f} s",
             reason=self._reason,
         )
 
     def _failed(self, op: Op[Any], since: _Since, reason: str) -> None:
         waited = time.monotonic() - since.when
-        if since.own or isinstance(op, _HEAVY):
+        rows = reason == "locked" and not self._locks_whole
+        if since.own or rows or isinstance(op, _HEAVY):
             return
         with self._lock:
             if waited >= limits.AWAY_SECONDS or self._closed_until:
