@@ -4,6 +4,7 @@ was put in, in the forms that it might be found in."""
 from __future__ import annotations
 
 import base64
+import secrets
 import tempfile
 import threading
 from pathlib import Path
@@ -17,8 +18,11 @@ from callslip.patterns.scratchpad import Scratchpad
 from callslip.stacks.auditops import Audited
 from callslip.stacks.fileops import View
 from callslip.stacks.index.sealed.master import new_key_file
-from callslip.stacks.ops import Insert
+from callslip.stacks.ops import Insert, ListObjects, ReadObject
+from callslip.stacks.payloads import open_payloads
 from callslip.testing.faults import FaultyBackend
+from tests.servers.postgres import Postgres
+from tests.servers.s3 import Moto
 
 WORDS = {
     "tool": "zebratool",
@@ -125,7 +129,8 @@ def use(store: ResultStore) -> None:
     """Put every word somewhere, by every verb that writes."""
     scope = {"user": WORDS["user"], "tenant": WORDS["tenant"]}
     session = store.session(WORDS["session"], **scope)
-    big = f"{WORDS['content']} " * 8_000
+    # Too much, and too unlike, for a row of the index.
+    big = "".join(f"{WORDS['content']} {secrets.token_hex(8)}\n" for _ in range(20_000))
     handle = session.put(big, tool=WORDS["tool"], args={"q": WORDS["argument"]})
     session.put(
         WORDS["small content"],
@@ -136,7 +141,8 @@ def use(store: ResultStore) -> None:
     )
     rows = [{WORDS["field"]: f"{WORDS['value']} {n}", "n": n} for n in range(20_000)]
     table = session.put(rows, tool=WORDS["tool"])
-    session.put((f"{WORDS['content']} {n}\n" for n in range(40_000)), tool=WORDS["tool"])
+    stream = (f"{WORDS['content']} {secrets.token_hex(8)}\n" for _ in range(20_000))
+    session.put(stream, tool=WORDS["tool"])
     assert session.read(handle.id).text.startswith(WORDS["content"])
     assert session.search(handle.id, WORDS["content"]).total > 0
     query = session.query(table.id, where=f"{WORDS['field']} = '{WORDS['value']} 7'")
@@ -147,7 +153,9 @@ def use(store: ResultStore) -> None:
 
     pad = Scratchpad(session, view=View(line=WORDS["run"], step=WORDS["run"]))
     pad.write_file(f"{WORDS['file path']}.md", WORDS["file text"])
-    pad.write_file(f"{WORDS['file path']}/long.md", f"{WORDS['file text']} " * 20_000)
+    pad.write_file(
+        f"{WORDS['file path']}/long.md", big.replace(WORDS["content"], WORDS["file text"])
+    )
 
     memory = Memory(store, (WORDS["tenant"], WORDS["user"]))
     memory.remember(WORDS["history"], key=WORDS["fact's key"])
@@ -168,7 +176,8 @@ def use(store: ResultStore) -> None:
     backend = store._backend
     whole = backend.index
     backend.index = FaultyBackend(whole, only=(Insert, Audited), times=None)
-    envelope = session.offload(f"{WORDS['spooled']} " * 9_000, tool=WORDS["spooled"])
+    spooled = big.replace(WORDS["content"], WORDS["spooled"])
+    envelope = session.offload(spooled, tool=WORDS["spooled"])
     assert envelope.handle is None, "the store is away"
     backend.index = whole
 
@@ -213,3 +222,32 @@ def test_the_search_finds_what_is_in_the_clear(tmp_path: Path, temporary: Path) 
         if form.startswith("base64"):
             skip = int(form[-1])
             assert sign in base64.b64encode(b"x" * skip + b"zebratool, and more"), form
+
+
+def test_no_table_and_no_object_of_a_sealed_store_holds_what_was_put_in(
+    tmp_path: Path, temporary: Path, key: str, postgres: Postgres, s3: Moto
+) -> None:
+    url = postgres.new_database()  # as a superuser, whom no row-level security stops
+    store = ResultStore(
+        url, payloads=s3.url("sealed"), keys=key, spool=tmp_path / "spool", audit=True
+    )
+    use(store)
+    assert store.verify().ok
+    tables = postgres.sql(
+        "SELECT table_name FROM information_schema.tables WHERE table_schema = 'callslip'", url
+    )
+    found: dict[str, list[str]] = {}
+    rows = 0
+    for (table,) in tables:
+        for row in postgres.sql(f"SELECT t.* FROM callslip.{table} t", url):
+            rows += 1
+            for value in row:
+                data = value if isinstance(value, bytes) else str(value).encode()
+                found.setdefault(table, []).extend(leaks(data))
+    objects = open_payloads(s3.url("sealed"))
+    listed = objects.run(ListObjects(None, 1000))
+    for name, size, _ in listed:
+        found[name] = leaks(name.encode()) + leaks(objects.run(ReadObject(name, 0, size)))
+    assert {where: what for where, what in found.items() if what} == {}
+    assert rows > 30 and len(listed) >= 3
+    store.close()
