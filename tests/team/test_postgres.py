@@ -16,7 +16,7 @@ from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.types import interrupt
 
 from callslip import ResultStore, SettingsError
-from callslip.errors import UnknownHandle
+from callslip.errors import StoreUnavailable, UnknownHandle
 from callslip.stacks.index.postgres import PostgresIndex
 from callslip.stacks.index.postgres.runs import PostgresRuns
 from callslip.team import Agent, PostgresDb, Team
@@ -162,6 +162,36 @@ def test_a_connection_that_died_while_it_was_idle_is_replaced(
     postgres.restart()
     assert agent.run("two", session_id="s1").content == "2"
     assert [text for _, text in texts(agent.model.seen[1])] == ["one", "1", "two"]  # type: ignore[union-attr]
+
+
+def test_a_run_that_loses_its_server_is_gone_on_with_when_that_is_back(
+    postgres: Postgres, db: PostgresDb
+) -> None:
+    """Restarted while a tool works, nobody notices; stopped, the run ends and can be continued."""
+
+    def restart() -> str:
+        """Restart the server."""
+        postgres.restart()
+        return REPORT
+
+    def stop() -> str:
+        """Stop the server, the first time."""
+        tried.append("stop")
+        if len(tried) == 1:
+            postgres.stop()
+        return REPORT + "more"
+
+    tried: list[str] = []
+    model = scripted(call("restart"), call("stop"), "Done.")
+    agent = Agent(id="a", model=model, tools=[restart, stop], db=db, offload_tool_results=True)
+    with pytest.raises(StoreUnavailable):
+        agent.run("Go.", session_id="s1")
+    postgres.start()
+    assert [run.status for run in agent.runs("s1")] == ["running"]
+    assert agent.continue_run(session_id="s1").content == "Done."
+    assert agent.result_store is not None and agent.result_store.stats().results == 2
+    shown = [kind for kind, _ in texts(model.seen[-1])[1:]]
+    assert shown == ["human", "ai", "tool", "ai", "tool"]  # nothing twice
 
 
 def test_many_workers_may_race_to_make_the_tables(fresh: str, tmp_path: Path) -> None:

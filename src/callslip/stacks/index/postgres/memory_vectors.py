@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from operator import mul
 
+import psycopg
+
 from callslip.limits import VECTORS_SCANNED
 from callslip.stacks.index.memory_search import is_meant
 from callslip.stacks.index.memory_vectors import SAME, floats, kept, most_like, opened, unit
@@ -51,16 +53,12 @@ def know_model(db: Db, op: KnowModel) -> int:
 
 def nearest(db: Db, op: NearFacts) -> Sequence[Fact]:
     """Do `memoryops.NearFacts`."""
-    place, values = (
-        (RANGE, within(op.which.namespace))
-        if op.which.deep
-        else ("s.mark = %s AND s.path = %s", where(op.which.namespace))
-    )
-    vectors = db.execute(
-        "SELECT v.fact, v.vector FROM memory_vectors v JOIN memory_spaces s ON s.n = v.space"
-        f" WHERE {place} AND v.model = %s ORDER BY v.fact DESC LIMIT %s",
-        (*values, op.model, VECTORS_SCANNED),
-    )
+    if op.which.deep:
+        place, values = RANGE, within(op.which.namespace)
+    else:
+        place, values = "s.mark = %s AND s.path = %s", where(op.which.namespace)  # type: ignore[assignment]
+    spaces = [n for (n,) in db.execute(f"SELECT s.n FROM memory_spaces s WHERE {place}", values)]
+    vectors = _vectors(db, spaces, op.model)
     found: list[Fact] = []
     ranked = most_like(opened(vectors, op), unit(op.vector))
     together = 2 * op.limit + 10
@@ -72,6 +70,18 @@ def nearest(db: Db, op: NearFacts) -> Sequence[Fact]:
                 if len(found) == op.limit:
                     return found
     return found
+
+
+def _vectors(db: Db, spaces: Sequence[int], model: int) -> list[tuple[int, bytes]]:
+    # Many bytes: as they are, not written out in digits, which the simple protocol would.
+    with psycopg.Cursor(db.connection) as cursor:
+        cursor.execute(
+            "SELECT fact, vector FROM memory_vectors WHERE space = ANY(%s::bigint[])"
+            " AND model = %s ORDER BY fact DESC LIMIT %s",
+            (spaces, model, VECTORS_SCANNED),
+            binary=True,
+        )
+        return cursor.fetchall()
 
 
 def vectorless(db: Db, op: Vectorless) -> Sequence[tuple[Namespace, str, int, str]]:
