@@ -126,7 +126,7 @@ def test_a_process_ends_though_it_never_closed_its_store(url: str, tmp_path: Pat
         "print(store.session('s').put('x' * 99_999, tool='t').id)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, url, str(tmp_path)],
+        [sys.executable, "-X", "dev", "-c", code, url, str(tmp_path)],
         capture_output=True,
         text=True,
         timeout=60,

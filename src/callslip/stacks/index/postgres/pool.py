@@ -90,6 +90,8 @@ class Pool:
         self._lock = threading.Lock()
         self._room = threading.BoundedSemaphore(self.address.connections)
         self._idle: list[Connection] = []
+        # Who never closes a store leaves no connection to the server's patience.
+        self._at_the_end = weakref.finalize(self, _close_all, self._idle)
         self.making = threading.Lock()
         """Held by the thread that brings the schema up to date."""
         self._pid = os.getpid()
@@ -153,15 +155,21 @@ class Pool:
     def close(self) -> None:
         """Close the idle connections. A later operation opens new ones."""
         with self._lock:
-            idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
+            idle = self._idle.copy()
+            self._idle.clear()
+        _close_all(idle)
 
     def forked(self) -> None:
         """In a child: start afresh. What the parent opened stays untouched: closing it here would
         end the parent's session on the server."""
+        self._at_the_end.detach()
         _abandoned.extend(self._idle)
         self._start()
+
+
+def _close_all(connections: list[Connection]) -> None:
+    while connections:
+        connections.pop().close()
 
 
 def _after_fork_in_child() -> None:
