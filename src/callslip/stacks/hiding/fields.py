@@ -30,8 +30,16 @@ __all__ = ["Fields", "Said"]
 logger = logging.getLogger("callslip")
 
 Said = Callable[[Any], Any]
-_DEEP: Final = 8
-"""JSON inside JSON strings is opened so many times; what lies deeper is hidden with its string."""
+_OBJECT_MOST: Final = 16 * 1024
+"""Bytes of a text that are searched for the end of a value that begins in it: a text may begin many
+that never end."""
+
+_DEEP: Final = 16
+"""How deep masked fields are followed into each other, into lists and into JSON inside strings;
+what lies deeper is hidden as a whole."""
+
+_OPEN_MOST: Final = 20
+"""Values without an end that are looked for in one piece of a text; then they are taken for such."""
 
 _TOKENS = re.compile(rb'"([^"\\\n]*+)"|"(?:[^"\\]|\\.)*+"', re.DOTALL)
 _ESCAPED = rb"\\u[0-9a-fA-F]{4}"
@@ -178,10 +186,18 @@ class Fields:
         return token if new == raw else _dumped(new.decode("utf-8", "surrogatepass"))
 
     def _value(self, key: str, raw: bytes, deep: int) -> bytes:
+        try:
+            return self._known(key, raw, deep)
+        except RecursionError:
+            return HIDDEN_JSON
+
+    def _known(self, key: str, raw: bytes, deep: int) -> bytes:
         said = self._flat.get(key)
         if said is not None:
             return self.replaced(key, said, raw)
-        new = self.json(raw, deep=deep)[0]
+        if deep >= _DEEP:
+            return HIDDEN_JSON
+        new = self.json(raw, deep=deep + 1)[0]
         for rest, said in self._below[key]:
             new = self._inside(new, rest, said, deep)
         return new
@@ -237,23 +253,19 @@ class Fields:
             return None
         return raw[:start] + self.replaced(name, said, raw[start:end]) + raw[end:]
 
-    def replaced(self, key: str, said: Said, raw: bytes) -> bytes:
+    def replaced(self, key: str, said: Said, raw: bytes, deep: int = 0) -> bytes:
         """What is shown of a JSON value; of a list, of each of its items."""
         if raw[:1] == b"[":
-            places = items(raw)
+            places = items(raw) if deep < _DEEP else None
             if places is None:
                 return HIDDEN_JSON
             out: list[bytes] = []
             done = 0
             for start, end in places:
-                out += raw[done:start], self.replaced(key, said, raw[start:end])
+                out += raw[done:start], self.replaced(key, said, raw[start:end], deep + 1)
                 done = end
             return b"".join([*out, raw[done:]])
-        try:
-            value = _loaded(raw)
-        except RecursionError:
-            return HIDDEN_JSON
-        return _dumped(self.shown(key, said, value))
+        return _dumped(self.shown(key, said, _loaded(raw)))
 
     # --- JSON within a text -----------------------------------------------------------------------
 
@@ -266,20 +278,25 @@ class Fields:
         if not self._near.search(raw):
             return raw, len(raw)
         out: list[bytes] = []
-        done = 0
+        done, most, left = 0, _OBJECT_MOST, _OPEN_MOST
         for match in self._texts.finditer(raw):
             if match.start() < done:
                 continue
             key = match[3].decode("utf-8", "surrogatepass").lower()
             start = match.end()
-            if not final and not match[1] and value_end(raw, start) is None:
+            short = len(raw) - start < most
+            if short and not final and not match[1] and value_end(raw, start) is None:
                 return b"".join([*out, raw[done : match.start()]]), match.start()
-            new, end = self._in_text(key, raw, start, match[1])
+            new, end = self._in_text(key, raw, start, match[1], most)
+            if new is HIDDEN_JSON and (left := left - 1) == 0:
+                most = 64
             out += raw[done:start], new
             done = end
         return b"".join([*out, raw[done:]]), len(raw)
 
-    def _in_text(self, key: str, raw: bytes, start: int, escape: bytes) -> tuple[bytes, int]:
+    def _in_text(
+        self, key: str, raw: bytes, start: int, escape: bytes, most: int
+    ) -> tuple[bytes, int]:
         """What takes the place of the value at `start`, whose quotes have `escape` before them."""
         mark = raw[start : start + len(escape) + 1]
         if escape and mark[: len(escape)] == escape and mark[-1:] in (b'"', b"'"):
@@ -292,7 +309,7 @@ class Fields:
             return mark + self._said(key, value, mark) + mark, end + len(mark)
         if escape and mark[:1] in (b"{", b"["):
             return HIDDEN.encode(), _line_end(raw, start)
-        stop = value_end(raw, start)
+        stop = value_end(raw, start, most)
         if stop is None:
             return HIDDEN_JSON, _line_end(raw, start)
         if stop == start:

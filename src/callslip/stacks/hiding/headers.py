@@ -8,13 +8,21 @@ import re
 from collections.abc import Iterator
 
 from callslip.stacks.hiding.fields import Fields, Said
-from callslip.stacks.hiding.scan import STRING, items, members, text_of
+from callslip.stacks.hiding.scan import HIDDEN_JSON, STRING, items, members, text_of
 
 __all__ = ["Headers"]
 
 _OPENS = re.compile(rb'["\[]')
 _COLUMNS = 2_000
 _NAMED = frozenset({"name", "field", "column", "column_name", "columnname", "label", "key", "id"})
+
+
+_WORK = 16
+"""How often the bytes are looked at in search of lists: lists in lists are looked at once each."""
+
+
+class _TooTangledError(Exception):
+    pass
 
 
 class Headers:
@@ -27,6 +35,12 @@ class Headers:
     def shown(self, raw: bytes) -> bytes:
         """The next bytes of the content, whole records of it, with the rows under masked names
         replaced."""
+        try:
+            return self._shown(raw)
+        except (_TooTangledError, RecursionError):
+            return HIDDEN_JSON
+
+    def _shown(self, raw: bytes) -> bytes:
         if self._fields.named(raw):
             for _, parts in _lists(raw):
                 self._learn(raw, parts)
@@ -75,6 +89,7 @@ class Headers:
 def _lists(raw: bytes) -> Iterator[tuple[int, list[tuple[int, int]]]]:
     """Where each list starts and its items, a list before those inside it."""
     at = 0
+    left = _WORK * len(raw) + 1_000_000
     while (mark := _OPENS.search(raw, at)) is not None:
         at = mark.end()
         if mark[0] == b'"':
@@ -84,5 +99,14 @@ def _lists(raw: bytes) -> Iterator[tuple[int, list[tuple[int, int]]]]:
             at = string.end()
             continue
         parts = items(raw, mark.start())
+        left -= (
+            len(raw) - mark.start()
+            if parts is None
+            else parts[-1][1] - mark.start()
+            if parts
+            else 2
+        )
+        if left < 0:
+            raise _TooTangledError
         if parts:
             yield mark.start(), parts

@@ -36,24 +36,25 @@ def skip(raw: bytes, at: int) -> int:
     return match.end()
 
 
-def value_end(raw: bytes, at: int) -> int | None:
+def value_end(raw: bytes, at: int, most: int | None = None) -> int | None:
     """Where the value that starts at `at` ends; `at` if there is none; None if its end is not in
-    these bytes."""
+    these bytes, or not among the next `most` of them."""
+    limit = len(raw) if most is None else at + most
     first = raw[at : at + 1]
     if first in (b'"', b"'"):
-        match = (STRING if first == b'"' else _QUOTED).match(raw, at)
+        match = (STRING if first == b'"' else _QUOTED).match(raw, at, limit)
         return match.end() if match else None
     if first not in (b"{", b"["):
         match = _SCALAR.match(raw, at)
         return at + len(match[0].rstrip()) if match else at
     depth = 0
     while True:
-        mark = _MARKS.search(raw, at)
+        mark = _MARKS.search(raw, at, limit)
         if mark is None:
             return None
         char, at = mark[0], mark.end()
         if char == b'"':
-            string = STRING.match(raw, at - 1)
+            string = STRING.match(raw, at - 1, limit)
             if string is None:
                 return None
             at = string.end()
