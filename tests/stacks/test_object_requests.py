@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from callslip import ResultStore, Session
+from callslip.stacks.index.sealed.master import new_key_file
 from callslip.stacks.ops import Get, Result, do
 from callslip.stacks.reader import open_reader
 from tests.servers.proxy import FaultProxy
@@ -98,6 +99,25 @@ def test_a_page_is_one_request_and_one_more_where_the_directory_is_not_known(
     for start in (1, 20_000, 55_555, 120_000, 169_999):
         assert len(made.requests(lambda: session.read(id, start=start))) <= 1  # noqa: B023
     assert made.requests(lambda: session.read(id, start=20_010)) == []
+
+
+def test_sealed_it_costs_the_same_requests(made: Deployment, tmp_path: Path) -> None:
+    new_key_file(tmp_path / "key")
+
+    def fresh() -> Session:
+        place = {"payloads": made.url, "keys": str(tmp_path / "key"), "spool": ""}
+        return ResultStore(tmp_path / "sealed", **place).session("s")  # type: ignore[arg-type]
+
+    session = fresh()
+    session.put(noise(1), tool="first")
+    assert made.requests(lambda: session.put(noise(2), tool="t")) == ["PUT", "GET"]
+    assert made.requests(lambda: session.put(noise(2), tool="again")) == ["GET"]
+    id = session.put(LINES, tool="t").id
+    session = fresh()
+    assert made.requests(lambda: session.read(id, start=90_000)) == ["GET", "GET"]
+    for start in (20_000, 55_555, 120_000):
+        assert made.requests(lambda: session.read(id, start=start)) == ["GET"]  # noqa: B023
+    assert len(made.requests(lambda: session.search(id, "0169990 "))) <= 5
 
 
 def test_a_page_over_the_end_of_a_chunk_is_one_request(made: Deployment) -> None:
