@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from callslip.errors import SettingsError
 from callslip.limits import INDEX_CONNECTIONS
@@ -46,8 +46,9 @@ class Address:
 def address_of(url: str) -> Address:
     """Take a URL apart. Raises SettingsError, which names the option and never the whole URL."""
     parts = urlsplit(url)
-    given = parse_qsl(parts.query, keep_blank_values=True)
-    ours = {name: value for name, value in given if name in _OURS}
+    # What is not ours goes on as it came: libpq reads a query in its own way (a "+" is a plus).
+    given = [(pair.partition("=")[0], pair) for pair in parts.query.split("&") if pair]
+    ours = dict(parse_qsl("&".join(pair for name, pair in given if name in _OURS), True))
     schema = ours.get("schema", SCHEMA)
     if not _SCHEMA_NAME.fullmatch(schema) or schema.startswith("pg_"):
         raise SettingsError(
@@ -57,7 +58,7 @@ def address_of(url: str) -> Address:
     most = ours.get("connections", str(INDEX_CONNECTIONS))
     if not (most.isascii() and most.isdigit() and 0 < int(most) <= 1000):
         raise SettingsError(f"connections={most!r} in the index's URL: give a number from 1")
-    rest = urlencode([pair for pair in given if pair[0] not in _OURS])
-    conninfo = urlunsplit(("postgresql", parts.netloc, parts.path, rest, ""))
+    rest = "&".join(pair for name, pair in given if name not in _OURS)
+    conninfo = f"postgresql://{parts.netloc}{parts.path}" + (f"?{rest}" if rest else "")
     host = parts.netloc.rpartition("@")[2]
     return Address(conninfo, schema, int(most), f"postgresql://{host}{parts.path}")
