@@ -20,10 +20,12 @@ from callslip.window.policy import Policy, Rule
 
 Redact = Callable[[str], str]
 Authorize = Callable[[Scope, Handle | None, str], bool]
-"""Scope, the handle (None where there is none yet) and the action: `store`, `read`, `search`, `query`,
-`load`, `export`, `share`, `delete` …"""
+"""Scope, the handle and the action: `store`, `read`, `search`, `query`, `get`, `list`, `load`, `open`,
+`export` (`records`, `frame`), `share` or `delete`. The handle of a result that is to be stored has no
+id; it is None where there is no such result, and the answer is then not used."""
 Mask = Mapping[str, Callable[[Any], Any]] | Callable[[str], str]
-"""By field name, what a model sees of a value; or a function of text, as `Redact`."""
+"""By the name of a field, at any depth, or `user.email`: a function of its value that answers what a
+model sees (`callslip.masks` has some); or a function of whole lines of text, as `Redact`."""
 Style = Literal["text", "json"]
 
 
