@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from callslip.errors import SettingsError
 from callslip.handle import Handle, Scope, Shape
 from callslip.rendering import handle_of
 from callslip.stacks.auditops import Record
@@ -19,11 +18,10 @@ from callslip.stacks.ops import Flow, Get, List, Result, Tombstone, do
 from callslip.stacks.telling import entry_of, looked_up
 
 if TYPE_CHECKING:
-    from callslip.settings import Settings
     from callslip.stacks.writing import Call
     from callslip.store import ResultStore
 
-__all__ = ["Action", "allowed", "check", "found", "listed", "may_store", "shown_as"]
+__all__ = ["Action", "allowed", "found", "listed", "may_store", "shown_as"]
 
 logger = logging.getLogger("callslip")
 
@@ -32,19 +30,6 @@ Action = str
 
 _LISTED = 500
 """Rows that are asked about at once when a list leaves out what is not allowed."""
-
-
-def check(settings: Settings) -> None:
-    """Raises `SettingsError` where a wall is asked for that files in plain text would stand beside."""
-    from urllib.parse import urlsplit
-
-    names = [name for name in ("mask", "authorize") if getattr(settings, name) is not None]
-    plain = "plain" in urlsplit(settings.payloads or "").query.split("&")
-    if names and plain:
-        raise SettingsError(
-            f"payloads={settings.payloads!r} with {names[0]}=: who may open the folder reads files "
-            "whole; give payloads a folder without ?plain"
-        )
 
 
 def allowed(store: ResultStore, scope: Scope, handle: Handle | None, action: Action) -> bool:

@@ -141,7 +141,7 @@ class Settings:
                 raise SettingsError(f"{name}={shown!r}: give a path or a URL as valid text")
         if self.url == "":
             raise SettingsError("url='': give a folder, or None for ./.callslip")
-        for name in ("keys", "mask"):
+        for name in ("keys", "mask", "authorize"):
             if self.plain_folder and getattr(self, name) is not None:
                 raise SettingsError(
                     f"payloads='file://…?plain' with {name}=: plain files hold the content as it "

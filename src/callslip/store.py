@@ -8,7 +8,7 @@ from dataclasses import replace
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from callslip import access, limits
+from callslip import limits
 from callslip.backends import backend_of
 from callslip.errors import SettingsError
 from callslip.governing import Governing, subjects_of
@@ -142,7 +142,6 @@ class ResultStore(Governing, Keyed, Operating):
     def _setup(self, settings: Settings) -> None:
         self.settings = settings
         self.mask = mask_of(settings.mask)
-        access.check(settings)
         self.caches = Caches()
         self._tables: Tables | None = None
         self._origin: Self | None = None
