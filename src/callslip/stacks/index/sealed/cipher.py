@@ -6,7 +6,7 @@ looked up; of what it seals, only equality can be seen. Tokens are base64, for c
 
 from __future__ import annotations
 
-import base64
+import binascii
 import hmac
 import secrets
 from functools import lru_cache
@@ -129,14 +129,14 @@ def to_text(data: bytes) -> str:
 
 
 def to_token(data: bytes) -> str:
-    """Bytes as letters, digits, `-` and `_`."""
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+    """Bytes as letters, digits, `+` and `/`."""
+    return binascii.b2a_base64(data, newline=False).rstrip(b"=").decode()
 
 
 def from_token(token: str) -> bytes:
     """The bytes of a token. Raises `Unopened`."""
     try:
-        return base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
+        return binascii.a2b_base64(token + "=" * (-len(token) % 4), strict_mode=True)
     except ValueError as error:
         raise Unopened from error
 

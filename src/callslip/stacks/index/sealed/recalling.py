@@ -201,11 +201,15 @@ class Recalling:
         Blind words tell nothing of how they are spelt: the latest facts are opened for it."""
         seen = Vocabulary(found)
         asked = op.asked
-        missing = [word for word in asked.words if word not in COMMON and word not in seen.words]
-        if not missing:
-            return None
         tenant, which, _ = place
         every = replace(which, kind=None, where={})
+        missing = [
+            word
+            for word in asked.words
+            if word not in COMMON and word not in seen.words and not self._has(op, place, word)
+        ]
+        if not missing:
+            return None
         listed, _ = self._inner.run(memoryops.ListFacts(every, 0, _SPELT_FACTS, op.now))
         known = Vocabulary([self._opened(fact, tenant) for fact in listed])
         whole = {
@@ -230,6 +234,13 @@ class Recalling:
             text=asked.text,
             weights={**{word: asked.weight(word) for word in asked.words}, **shares},
         )
+
+    def _has(self, op: memoryops.FindFacts, place: _Place, word: str) -> bool:
+        """Whether any fact of a place has that word."""
+        tenant, which, _ = place
+        every = replace(which, kind=None, where={})
+        alone = facts.seal_asked(Asked((word,), ()), tenant)
+        return bool(self._inner.run(memoryops.FindFacts(every, alone, 1, op.now)))
 
     def _places(self, which: Which) -> Iterator[_Place]:
         """Where to look, by tenant, and whether all that is found there is meant."""
