@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from callslip import Envelope, StoreUnavailable, limits
+from callslip.stacks.index.postgres import server
 from tests.faults.deployment import LARGE, SMALL, Deployment, again, assert_sound, delivered
 from tests.servers.postgres import Postgres
 from tests.servers.process import give_away
 from tests.servers.proxy import FaultProxy
 
 Fault = Callable[[FaultProxy], None]
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Make the index's limit a short one, for a test that waits until it is reached."""
+    return lambda: monkeypatch.setattr(server, "INDEX_SECONDS", 1.0)
+
 
 AWAY: dict[str, tuple[Fault, str]] = {
     "refused": (lambda proxy: proxy.refuse(), "unreachable"),
@@ -25,11 +36,13 @@ AWAY: dict[str, tuple[Fault, str]] = {
 @pytest.mark.parametrize("text", [SMALL, LARGE], ids=["small", "large"])
 @pytest.mark.parametrize("fault", AWAY, ids=list(AWAY))
 def test_a_result_that_cannot_be_filed_is_told_in_short_and_delivered_later(
-    fault: str, text: str, deployment: Deployment
+    fault: str, text: str, deployment: Deployment, impatient: Callable[[], None]
 ) -> None:
     spoil, reason = AWAY[fault]
     session = deployment.worker().session("a")
     kept = session.put("before", tool="t")
+    if fault == "hanging":
+        impatient()
     spoil(deployment.index)
 
     shown = session.offload(text, tool="report")
@@ -61,12 +74,13 @@ def test_the_next_put_that_works_delivers_the_spool(deployment: Deployment) -> N
 
 
 def test_a_run_of_many_calls_waits_for_a_hanging_index_once(
-    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch, impatient: Callable[[], None]
 ) -> None:
-    monkeypatch.setattr(limits, "PAUSE_FACTOR", 60.0)
-    monkeypatch.setattr(limits, "PAUSE_SECONDS", 60.0)
+    monkeypatch.setattr(limits, "PAUSE_FACTOR", 600.0)
+    monkeypatch.setattr(limits, "PAUSE_SECONDS", 600.0)
     session = deployment.worker().session("a")
     session.put("before", tool="t")
+    impatient()
     deployment.index.hang()
     deployment.index.reset()
     texts = {f"{n}\n{SMALL}" for n in range(25)}
@@ -120,53 +134,62 @@ def test_a_killed_server_keeps_what_it_acknowledged(
     assert_sound(deployment)
 
 
+@dataclass
+class Disk:
+    """A file system of 40 MiB with one database on it; the server's log is elsewhere."""
+
+    place: Path
+    database: str
+
+    def fill(self) -> None:
+        with suppress(OSError), (self.place / "filler").open("wb", buffering=0) as out:
+            while out.write(b"\0" * 65_536):
+                pass
+
+    def empty(self) -> None:
+        (self.place / "filler").unlink(missing_ok=True)
+
+
 @pytest.fixture
-def small_disk(postgres: Postgres, tmp_path: Path) -> Iterator[str]:
-    """A database on a file system of 40 MiB, which its server cannot fill the log of."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=40m,mode=777", "tmpfs", str(place)]
+def disk(postgres: Postgres) -> Iterator[Disk]:
+    # Not in tmp_path: the server runs as nobody, and pytest closes that folder to all others.
+    place = Path(tempfile.mkdtemp(prefix="callslip-disk-"))
+    command = ["mount", "-t", "tmpfs", "-o", "size=40m,mode=700", "tmpfs", str(place)]
     try:
         refused = subprocess.run(command, capture_output=True, check=False).returncode != 0
     except FileNotFoundError:
         refused = True
     if refused:
+        place.rmdir()
         pytest.skip("a small file system cannot be mounted here")
-    place.chmod(0o700)
-    give_away(place)
-    for above in place.parents:  # the server runs as nobody, who has to get there
-        if above.owner() == "root" and above.stat().st_mode & 0o11 != 0o11:
-            above.chmod(above.stat().st_mode | 0o11)
-    name = f"small_{place.stat().st_ino}_{tmp_path.name[-1]}".replace("-", "_")
-    postgres.sql(f"CREATE TABLESPACE {name} LOCATION '{place}'")
-    database = postgres.new_database()
-    base = database.rpartition("/")[2]
-    postgres.sql(f"ALTER DATABASE {base} SET TABLESPACE {name}")
-    yield base
-    postgres.sql(f"DROP DATABASE {base} WITH (FORCE)")
-    postgres.sql(f"DROP TABLESPACE {name}")
-    subprocess.run(["umount", "-l", str(place)], capture_output=True, check=True)
+    try:
+        give_away(place)
+        database = postgres.new_database().rpartition("/")[2]
+        postgres.sql(f"CREATE TABLESPACE of_{database} LOCATION '{place}'")
+        postgres.sql(f"ALTER DATABASE {database} SET TABLESPACE of_{database}")
+        disk = Disk(place, database)
+        yield disk
+        disk.empty()  # a server whose disk is full cannot even drop it
+        postgres.sql(f"DROP DATABASE {database} WITH (FORCE)")
+        postgres.sql(f"DROP TABLESPACE of_{database}")
+    finally:
+        subprocess.run(["umount", "-l", str(place)], capture_output=True, check=True)
+        place.rmdir()
 
 
 def test_a_full_index_says_so_and_takes_the_spool_when_there_is_room(
-    small_disk: str, deployment: Deployment, postgres: Postgres, tmp_path: Path
+    disk: Disk, deployment: Deployment, postgres: Postgres
 ) -> None:
-    deployment.dsn = postgres.dsn_of(small_disk, port=deployment.index.port)
+    deployment.dsn = postgres.dsn_of(disk.database, port=deployment.index.port)
     session = deployment.worker().session("a")
     kept = session.put(SMALL, tool="t")
-    filler = tmp_path / "disk" / "filler"
-    with filler.open("wb", buffering=0) as out:
-        try:
-            while out.write(b"\0" * 65_536):
-                pass
-        except OSError:
-            pass
+    disk.fill()
     shown = [session.offload(f"{n}\n{SMALL}", tool="t", call_id=str(n)) for n in range(40)]
     refused = [envelope for envelope in shown if envelope.handle is None]
     assert refused, "the disk was not full"
     assert all('reason="disk full"' in envelope for envelope in refused)
     assert session.load(kept.id) == SMALL, "what is there can still be read"
-    filler.unlink()
+    disk.empty()
     assert set(delivered(deployment)) == {f"{n}\n{SMALL}" for n in range(40)} | {SMALL}
     assert_sound(deployment)
 
