@@ -6,6 +6,7 @@ import itertools
 import json
 import random
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +63,11 @@ def rows(count: int) -> list[dict[str, Any]]:
     ]
 
 
-LINES = "".join(f"{n:07d} {random.Random(n).getrandbits(200):x}\n" for n in range(170_000))
-"""Some 10 MB."""
+@cache
+def lines() -> str:
+    """Some 10 MB."""
+    some = random.Random(5)
+    return "".join(f"{n:07d} {some.getrandbits(200):x}\n" for n in range(170_000))
 
 
 def test_a_put_is_one_request_and_its_end_read_back_another(made: Deployment) -> None:
@@ -93,7 +97,7 @@ def test_the_same_content_again_costs_one_look_at_its_end(made: Deployment) -> N
 def test_a_page_is_one_request_and_one_more_where_the_directory_is_not_known(
     made: Deployment,
 ) -> None:
-    id = made.session.put(LINES, tool="t").id
+    id = made.session.put(lines(), tool="t").id
     session = made.fresh()
     assert made.requests(lambda: session.read(id, start=90_000)) == ["GET", "GET"]
     for start in (1, 20_000, 55_555, 120_000, 169_999):
@@ -112,7 +116,7 @@ def test_sealed_it_costs_the_same_requests(made: Deployment, tmp_path: Path) -> 
     session.put(noise(1), tool="first")
     assert made.requests(lambda: session.put(noise(2), tool="t")) == ["PUT", "GET"]
     assert made.requests(lambda: session.put(noise(2), tool="again")) == ["GET"]
-    id = session.put(LINES, tool="t").id
+    id = session.put(lines(), tool="t").id
     session = fresh()
     assert made.requests(lambda: session.read(id, start=90_000)) == ["GET", "GET"]
     for start in (20_000, 55_555, 120_000):
@@ -121,7 +125,7 @@ def test_sealed_it_costs_the_same_requests(made: Deployment, tmp_path: Path) -> 
 
 
 def test_a_page_over_the_end_of_a_chunk_is_one_request(made: Deployment) -> None:
-    id = made.session.put(LINES, tool="t").id
+    id = made.session.put(lines(), tool="t").id
     session = made.fresh()
     session.read(id, start=169_999)
     row = session.store.run_flow(do(Get(session.scope, id, session.store.now())))
@@ -142,7 +146,7 @@ def test_a_page_inside_of_a_line_of_megabytes_is_one_request(made: Deployment) -
 
 
 def test_a_search_reads_more_at_once_the_longer_it_goes(made: Deployment) -> None:
-    id = made.session.put(LINES, tool="t").id
+    id = made.session.put(lines(), tool="t").id
     session = made.fresh()
     session.read(id)
     assert len(made.requests(lambda: session.search(id, "0169990 "))) <= 5

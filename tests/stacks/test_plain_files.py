@@ -173,6 +173,19 @@ def test_tools_take_the_path_of_this_sessions_files_and_no_other(
         session.read(handle.saved_to)
 
 
+@pytest.mark.parametrize("style", ["text", "json"])
+def test_the_path_counts_where_an_envelope_must_be_smaller(scratch: Path, style: str) -> None:
+    session = opened(scratch, threshold_chars=10, preview_lines=1, style=style).session("s")
+    kept = []
+    for count in range(10, 900, 7):
+        value = "".join(f"{n} of some lines\n" for n in range(count // 10)) + "x" * (count % 10)
+        shown = session.offload(value, tool=f"t{count}")
+        kept.append(shown is value)
+        assert shown is value or len(str(shown)) < len(value)
+    assert any(kept)
+    assert not all(kept)
+
+
 def test_a_path_is_taken_for_a_handle_by_a_parameter_that_takes_values(scratch: Path) -> None:
     session = opened(scratch, style="json").session("s")
     handle = session.put(TEXT, tool="t")
