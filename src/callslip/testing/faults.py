@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
 from callslip.errors import StoreUnavailable
+from callslip.stacks.auditops import Audited
 from callslip.stacks.ops import Op, PutObject, Runs
 
 T = TypeVar("T")
@@ -22,7 +23,7 @@ class FaultyBackend:
     `fault` is an error to raise, or "kill": the process ends at once, as with kill -9. `when`:
     `before` the operation; `half` way through the parts of a PutObject (any other operation:
     before); or `after` it was done, when its answer is lost. `only` counts operations of these
-    types alone. `times` says how many operations in a row fail, None meaning all from then on.
+    types alone, told to the audit or not. `times` says how many operations in a row fail, None meaning all from then on.
     Operations that were asked for are in `seen`, in order, with what fails among them.
     """
 
@@ -50,13 +51,10 @@ class FaultyBackend:
         """Run one operation, or fail at it."""
         with self._lock:
             self.seen.append(op)
-            self._count += isinstance(op, self.only)
+            meant = isinstance(op.op if isinstance(op, Audited) else op, self.only)
+            self._count += meant
             late = self._count - self.at
-            due = (
-                isinstance(op, self.only)
-                and late >= 0
-                and (self.times is None or late < self.times)
-            )
+            due = meant and late >= 0 and (self.times is None or late < self.times)
         if not due:
             return self.inner.run(op)
         if self.when == "after":
