@@ -55,3 +55,18 @@ def test_a_user_with_more_sessions_than_one_step_takes_is_removed_whole(opens: O
     assert index.run(ops.Remove("deleted", NOW, "acme", "ana")) == 81
     assert index.run(ops.Remove("deleted", NOW, "acme", tombstones=False)) == 9
     assert index.run(ops.Count()) == ops.Totals(0, 0, 0, 0, 0, 0, 0)
+
+
+def test_what_was_counted_is_folded_by_the_sweep_and_stays_the_same(opens: Opens) -> None:
+    index = opens()
+    fill(index)
+    before = index.run(ops.Count("acme"))
+    assert (before.results, before.files) == (41, 32)
+    index.run(ops.Sweep(NOW, 0, 1000.0))
+    left = index.server.transact(
+        lambda db: db.execute("SELECT (SELECT count(*) FROM deltas), results FROM tallies"),
+        tenant=None,
+        again=True,
+    )
+    assert left == [(0, before.results)]
+    assert index.run(ops.Count("acme")) == before

@@ -134,6 +134,7 @@ FILES: tuple[str, ...] = (
         ELSIF p.n IS NOT NULL THEN
             PERFORM let_go(ARRAY[p.n]);
         END IF;
+        PERFORM fold_some(_tenant);
         RETURN QUERY SELECT _outcome, _adopted, f.path, f.version, f.shape, f.written_at, q.digest,
             q.form, q.packed, q.trailer, q.key, q.data
             FROM (SELECT 1) one LEFT JOIN payloads q ON q.n = f.payload;

@@ -212,6 +212,7 @@ FUNCTIONS: tuple[str, ...] = (
         IF _subjects <> '{{}}' THEN
             PERFORM add_subjects(_tenant, s.n, chosen.id, _subjects);
         END IF;
+        PERFORM fold_some(_tenant);
         RETURN QUERY SELECT _created, _adopted, r.id, r.call, r.tool, r.args, r.status, r.shape,
             r.preview, r.created_at, r.same_as, p.digest, p.form, p.packed, p.trailer, p.key,
             CASE WHEN _data IS NULL THEN p.data END
