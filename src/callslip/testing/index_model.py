@@ -108,9 +108,12 @@ class Model:
     def expire(self, now: float) -> None:
         """End what has run out."""
         for scope, session in list(self.sessions.items()):
+            ended = now
+            if not session.closed and session.ttl is not None:
+                ended = min(now, session.active_at + session.ttl)
             for row in list(session.rows):
                 if session.runs_out.get(row.id, now) < now:
-                    session.bury(row, "expired", session.runs_out[row.id])
+                    session.bury(row, "expired", min(session.runs_out[row.id], ended))
             if session.closed or session.ttl is None or session.active_at + session.ttl >= now:
                 continue
             for row in list(session.rows):
