@@ -40,6 +40,12 @@ def test_killed_in_the_middle_of_a_delegation_nothing_is_lost_and_nothing_stored
 ) -> None:
     killed_and_gone_on_with(tmp_path)
 
+    following = ran(tmp_path, "next")
+    assert following.returncode == 0, following.stderr
+    answer, _, stored, leaders, _ = following.stdout.splitlines()
+    assert (answer, stored) == ("Next.", "3 3")
+    assert literal_eval(leaders)[-2:] == [("ai", "Done."), ("human", "And?")]
+
 
 def killed_and_gone_on_with(tmp_path: Path, *url: str) -> None:
     """The law, for the database of a URL or a file in the folder."""
@@ -65,11 +71,6 @@ def killed_and_gone_on_with(tmp_path: Path, *url: str) -> None:
     ]  # from where it was
     assert (tmp_path / "fetched").read_text() == "x"  # and what was done is not done again
 
-    following = ran(tmp_path, "next", *url)
-    assert following.returncode == 0, following.stderr
-    answer, _, stored, leaders, _ = following.stdout.splitlines()
-    assert (answer, stored) == ("Next.", "3 3")
-    assert literal_eval(leaders)[-2:] == [("ai", "Done."), ("human", "And?")]
     assert list(tmp_path.glob("team.db-payloads/**/*.tmp")) == []
 
 
