@@ -68,6 +68,7 @@ KILLED = (
     + """
 import os
 ack = os.open(sys.argv[4], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+print("ready", flush=True)
 for n in range(100_000):
     seed = first + n
     text = text_of(seed)
@@ -105,7 +106,10 @@ def test_what_was_acknowledged_survives_kill_9_at_random_points(tmp_path: Path) 
         running = [
             start(KILLED, folder, f"s{n}", 10_000_000 * kills + 100_000 * n, acks) for n in range(2)
         ]
-        time.sleep(dice.uniform(0.1, 0.8))
+        for process in running:
+            assert process.stdout is not None
+            process.stdout.readline()
+        time.sleep(dice.uniform(0.0, 0.8))
         for process in running:
             process.send_signal(signal.SIGKILL)
         for process in running:
