@@ -195,6 +195,8 @@ def test_a_field_is_replaced_where_it_stands(text: str, wanted: str) -> None:
         r'{"n":"a\"","ssn":"1',
         'INFO {"ssn": {"a": "1"',
         '{"user":{"mail" "1"},"mail":"1"}',
+        "got {'user': {'mail': '1'}} now",
+        "got {'user': [{'mail': '1'}]} now",
         'id,ssn\n1,"1\n2,1\n',
         "id,ssn\n1,1,1\n2,3\n",
         "id,ssn,x\n0,1\n3,4,5\n",

@@ -246,7 +246,7 @@ class Fields:
             self._lone[name] = keys
         match = keys.search(raw)
         if match is None:
-            return raw
+            return None if self.near(raw) else raw
         start = match.end()
         end = value_end(raw, start)
         if not match[1] or end is None or end == start or keys.search(raw, end) is not None:
