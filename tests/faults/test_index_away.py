@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
@@ -88,6 +89,32 @@ def test_a_run_of_many_calls_waits_for_a_hanging_index_once(
         assert session.offload(text, tool="t").handle is None
     asked = deployment.index.connections + deployment.index.round_trips
     assert asked <= 2, f"25 calls asked a hanging index {asked} times"
+    deployment.clear()
+    assert set(delivered(deployment)) == texts | {"before"}
+
+
+@pytest.mark.asyncio
+async def test_tasks_that_wait_for_a_hanging_index_do_not_hold_up_the_loop(
+    deployment: Deployment, impatient: Callable[[], None]
+) -> None:
+    session = deployment.worker().session("a")
+    await session.aput("before", tool="t")
+    impatient()
+    deployment.index.hang()
+    ticks = 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            await asyncio.sleep(0.01)
+            ticks += 1
+
+    ticking = asyncio.create_task(tick())
+    texts = {f"{n}\n{SMALL}" for n in range(20)}
+    shown = await asyncio.gather(*(session.aoffload(text, tool="t") for text in texts))
+    ticking.cancel()
+    assert ticks > 5
+    assert [envelope.handle for envelope in shown] == [None] * 20
     deployment.clear()
     assert set(delivered(deployment)) == texts | {"before"}
 
