@@ -84,6 +84,21 @@ def test_the_audit_says_who_did_what_with_which_result(store: ResultStore, clock
     assert did(store, id=rows.id, action="search") == [("search", "done", rows.id)]
 
 
+def test_a_share_is_told_with_whom_it_is_shared_and_its_reads_are_the_receivers(
+    store: ResultStore, clock: Clock
+) -> None:
+    session = store.session("run", user="ana")
+    id = session.put("x" * 100, tool="t").id
+    share = session.share(id, with_session="chat", user="bob", seconds=60)
+    store.session("chat", user="bob").read(id)
+    session.revoke(share)
+    shared, read, revoked = store.audit(limit=9)[1:]
+    assert (shared.action, shared.actor, shared.id) == ("shared", "ana", id)
+    assert shared.detail == f"{share.name} with session chat of user bob until {clock.at + 60:.0f}"
+    assert (read.action, read.actor, read.session, read.detail) == ("read", "bob", "chat", "shared")
+    assert (revoked.action, revoked.actor, revoked.count) == ("revoked", "ana", 1)
+
+
 def test_the_audit_holds_no_content(store: ResultStore) -> None:
     session = store.session("run", subject="patient-17")
     secret = "zimtschnecke"

@@ -10,7 +10,7 @@ from callslip import limits
 from callslip.errors import SettingsError
 from callslip.settings import Settings
 from callslip.stacks import governing
-from callslip.stacks.auditops import Entry, Hold, Holds, PlaceHold, Release, Trail
+from callslip.stacks.auditops import Entry, HeldBy, Hold, Holds, PlaceHold, Release, Trail
 from callslip.stacks.governing import Proof
 from callslip.stacks.ops import Flow, do
 from callslip.stacks.writing import subject_cause
@@ -221,16 +221,23 @@ class Governing:
     def _release(self, tenant: str, user: str | None, session: str | None) -> Flow[int]:
         return len((yield from do(Release(*_reach(tenant, user, session)))))
 
-    def holds(self, *, tenant: str | None = None) -> list[Hold]:
-        """The holds there are, the oldest first; of one tenant, if it is given."""
-        return self.run_flow(self._holds(tenant))
+    def holds(
+        self, *, tenant: str | None = None, user: str | None = None, session: str | None = None
+    ) -> list[Hold]:
+        """The holds there are, the oldest first; or those that a deletion of a tenant, of a user or
+        of a user's session would reach into."""
+        return self.run_flow(self._holds(tenant, user, session))
 
-    async def aholds(self, *, tenant: str | None = None) -> list[Hold]:
+    async def aholds(
+        self, *, tenant: str | None = None, user: str | None = None, session: str | None = None
+    ) -> list[Hold]:
         """`holds`, off the event loop."""
-        return await self.arun_flow(self._holds(tenant))
+        return await self.arun_flow(self._holds(tenant, user, session))
 
-    def _holds(self, tenant: str | None) -> Flow[list[Hold]]:
-        return list((yield from do(Holds(tenant))))
+    def _holds(self, tenant: str | None, user: str | None, session: str | None) -> Flow[list[Hold]]:
+        if tenant is None and user is None and session is None:
+            return list((yield from do(Holds())))
+        return list((yield from do(HeldBy(*_reach(tenant or "", user, session)))))
 
 
 def _trail(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from langgraph.types import interrupt
 
-from callslip.errors import HandleGone, RunGone, UnknownHandle
+from callslip.errors import HandleGone, LegalHold, RunGone, UnknownHandle
 from callslip.team import Agent, InMemoryDb, RunOutput, SqliteDb, Team
 from tests.team.team_helpers import MODES, REPORT, call, delegate, go, ids_in, scripted
 
@@ -179,3 +179,19 @@ def test_a_run_without_a_database_leaves_nothing_behind() -> None:
     assert out.content == "1" and agent.runs("s1") == []
     agent.run("two", session_id="s1")
     assert [message.text for message in agent.model.seen[1]] == ["two"]  # type: ignore[union-attr]
+
+
+def test_what_is_held_keeps_its_runs_too(db: SqliteDb) -> None:
+    team = team_on(db, REPORT)
+    out = team.run("Go.", session_id="s1", user_id="ana")
+    store = team.result_store
+    assert store is not None
+    store.hold(user="ana", reason="case 7")
+    with pytest.raises(LegalHold, match="case 7"):
+        team.delete_session("s1", user_id="ana")
+    with pytest.raises(LegalHold, match="case 7"):
+        team.delete_run(out.run_id, session_id="s1", user_id="ana")
+    assert len(team.runs("s1", user_id="ana")) == 2
+    assert store.session("s1", user="ana").load(stored(out)) == REPORT
+    store.release(user="ana")
+    assert team.delete_session("s1", user_id="ana") == 2

@@ -224,7 +224,9 @@ def _released(op: auditops.Release, answer: Sequence[auditops.Hold], entry: Entr
 
 def _shared(op: shareops.Share, answer: object, entry: Entry) -> list[Entry]:
     outcome = "done" if answer is not None else "unknown"
-    return [_made(entry, action="shared", id=op.id, outcome=outcome, detail=op.name)]
+    where = "all sessions" if op.session is None else f"session {op.session}"
+    detail = f"{op.name} with {where} of user {op.user} until {op.until:.0f}"
+    return [_made(entry, action="shared", id=op.id, outcome=outcome, detail=detail)]
 
 
 def _revoked(op: shareops.Revoke, answer: int, entry: Entry) -> list[Entry]:

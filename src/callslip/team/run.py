@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 from langgraph.types import Command
 
-from callslip.errors import HandleError, RunGone
+from callslip.errors import HandleError, LegalHold, RunGone
 from callslip.stacks.index.runs import StoredRun
 from callslip.store import ResultStore
 from callslip.team import records
@@ -219,7 +219,7 @@ class Run:
             left = set().union(*(records.held(self.db, row) for row in others))
             session = self.store.session(self.session, user=self.user)
             for id in sorted(set(made) - left):
-                with suppress(HandleError):  # it went with the session
+                with suppress(HandleError, LegalHold):  # it went with the session, or is to stay
                     session.delete(id)
         self.db.saver.delete_thread(self.run_id)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from callslip.errors import LegalHold
 from callslip.store import ResultStore
 from callslip.team.binding import DEFAULT
 from callslip.team.db import Db, InMemoryDb
@@ -40,8 +41,10 @@ class Sessions:
 
     def delete_session(self, session_id: str, *, user_id: str | None = None) -> int:
         """Delete a user's session for good: its runs, checkpoints and results. Answers how many
-        runs went. The session of that name of another user stays."""
+        runs went. The session of that name of another user stays. Raises `LegalHold`, and deletes
+        nothing, while a hold covers it."""
         db, store = self._place()
+        _refuse_held(store, user_id or "", session_id)
         removed = db.runs.remove(user_id or "", session_id)
         for row in removed:
             db.saver.delete_thread(row.run)
@@ -61,6 +64,7 @@ class Sessions:
         before = {row.run: row for row in db.runs.list(user, session_id)}
         if run_id not in before:
             return False
+        _refuse_held(store, user, session_id)
         held_by = {run: held(db, row) for run, row in before.items()}
         gone = [row.run for row in db.runs.remove(user, session_id, run_id)]
         for run in gone:
@@ -96,3 +100,10 @@ class Sessions:
             return run if found is not None and found.owner == going.path else None
         own = [row.run for row in rows if not row.parent]
         return own[-1] if own else None
+
+
+def _refuse_held(store: ResultStore | None, user: str, session: str) -> None:
+    # Before anything goes: a run has answers in it that are evidence as well.
+    held = [] if store is None else store.holds(tenant="", user=user, session=session)
+    if held:
+        raise LegalHold(f"kept by {held[0]}")
