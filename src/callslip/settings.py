@@ -227,13 +227,14 @@ def place_of(settings: Settings) -> Place:
     if scheme in ("postgresql", "postgres"):
         from callslip.stacks.index.address import address_of
 
-        shown = address_of(url).shown
-        if settings.payloads is None:
+        address = address_of(url)
+        payloads = settings.payloads or address.payloads
+        if payloads is None:
             raise SettingsError(
-                f"payloads=None: the index {shown} has no folder of its own; give "
+                f"payloads=None: the index {address.shown} has no folder of its own; give "
                 "payloads='s3://bucket/prefix' (gs://, az://) or a folder that all workers see"
             )
-        return Place(None, settings.payloads, url)
+        return Place(None, payloads, url)
     if scheme == "sqlite":
         # sqlite:///relative and sqlite:////absolute, as SQLAlchemy writes them
         path = url.split("://", 1)[1]

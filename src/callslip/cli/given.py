@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -93,7 +94,8 @@ class Given:
             ("--keys", self.keys),
         ):
             if value:
-                flags += [name, value]
+                # A password is not to be copied about: libpq finds it in PGPASSWORD or ~/.pgpass.
+                flags += [name, re.sub(r"(://[^/@:]*):[^/@]*@", r"\1@", value)]
         # Behind a "--" an option is none.
         at = words.index("--") if "--" in words else len(words)
         return shlex.join(["callslip", *words[:at], *flags, *words[at:]])

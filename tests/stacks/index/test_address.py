@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from callslip.errors import SettingsError
+from callslip.settings import Settings, place_of
 from callslip.stacks.index.address import address_of
 
 
@@ -28,6 +29,14 @@ def test_what_is_ours_is_taken_off_a_url_and_the_rest_stays_as_it_is(
     assert (address.conninfo, address.schema) == (conninfo, schema)
     assert address.shown == f"postgresql:{shown}"
     assert "p%40" not in repr(address)
+
+
+def test_one_string_names_a_whole_store() -> None:
+    url = "postgresql://a:secret@h/d?payloads=s3://bucket/prefix&schema=x"
+    place = place_of(Settings(url=url))
+    assert place.payloads == address_of(url).payloads == "s3://bucket/prefix"
+    assert address_of(url).conninfo == "postgresql://a:secret@h/d"
+    assert place_of(Settings(url=url, payloads="other")).payloads == "other"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from callslip.limits import INDEX_CONNECTIONS
 SCHEMES = ("postgresql", "postgres")
 SCHEMA = "callslip"
 _SCHEMA_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
-_OURS = ("schema", "connections")
+_OURS = ("schema", "connections", "payloads")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,8 @@ class Address:
     """How many connections a process holds at the most."""
     shown: str
     """For messages: host and database alone."""
+    payloads: str | None = None
+    """Where payloads go, if the URL says so: then one string names a whole store."""
 
     def __repr__(self) -> str:
         return f"Address({self.shown!r})"
@@ -61,4 +63,5 @@ def address_of(url: str) -> Address:
     rest = "&".join(pair for name, pair in given if name not in _OURS)
     conninfo = f"postgresql://{parts.netloc}{parts.path}" + (f"?{rest}" if rest else "")
     host = parts.netloc.rpartition("@")[2]
-    return Address(conninfo, schema, int(most), f"postgresql://{host}{parts.path}")
+    shown = f"postgresql://{host}{parts.path}"
+    return Address(conninfo, schema, int(most), shown, ours.get("payloads") or None)
