@@ -11,10 +11,11 @@ _IS = "sha256(name) = sha256(%s)"
 _FIRST = "substring(name FROM 1 FOR 256)"
 
 
+_GET = f"SELECT name, wrapped, made_at FROM wrapped_keys WHERE {_IS}"
+
+
 def _get(db: Db, op: GetKey) -> KeyRow | None:
-    row = db.execute(
-        f"SELECT name, wrapped, made_at FROM wrapped_keys WHERE {_IS}", (op.name.encode(),)
-    ).fetchone()
+    row = db.finish(_GET, (op.name.encode(),)).fetchone()  # one round trip
     return None if row is None else _row(row)
 
 
@@ -24,9 +25,8 @@ def _add(db: Db, op: AddKey) -> KeyRow:
         " ON CONFLICT DO NOTHING",
         (op.row.name.encode(), op.row.wrapped, op.row.made_at),
     )
-    found = _get(db, GetKey(op.row.name))
-    assert found is not None
-    return found
+    (row,) = db.finish(_GET, (op.row.name.encode(),))
+    return _row(row)
 
 
 def _swap(db: Db, op: SwapKey) -> bool:
@@ -57,7 +57,7 @@ def _list(db: Db, op: ListKeys) -> list[KeyRow]:
 def _mark(db: Db, op: SealMark) -> bytes | None:
     if op.mark is not None:
         db.execute("UPDATE store SET sealed = %s WHERE sealed IS NULL", (op.mark,))
-    ((known,),) = db.execute("SELECT sealed FROM store")
+    ((known,),) = db.finish("SELECT sealed FROM store")
     return None if known is None else bytes(known)
 
 
