@@ -177,7 +177,7 @@ def test_tools_take_the_path_of_this_sessions_files_and_no_other(
 def test_the_path_counts_where_an_envelope_must_be_smaller(scratch: Path, style: str) -> None:
     session = opened(scratch, threshold_chars=10, preview_lines=1, style=style).session("s")
     kept = []
-    for count in range(10, 900, 7):
+    for count in range(10, 900, 23):
         value = "".join(f"{n} of some lines\n" for n in range(count // 10)) + "x" * (count % 10)
         shown = session.offload(value, tool=f"t{count}")
         kept.append(shown is value)
