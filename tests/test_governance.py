@@ -217,6 +217,15 @@ def test_a_look_up_that_is_denied_is_told_and_costs_what_an_unknown_one_does(
     ]  # fmt: skip
 
 
+def test_what_may_not_be_stored_is_told(tmp_path: Path) -> None:
+    store = ResultStore(tmp_path, spool="", audit=True, authorize=lambda *asked: False)
+    with pytest.raises(StoreUnavailable):
+        store.session("run", user="ana").put("x", tool="t")
+    assert "not stored" in str(store.session("run").offload("x\n" * 9000, tool="u")).lower()
+    said = [(e.action, e.outcome, e.tool, e.actor) for e in store.audit()]
+    assert said == [("stored", "denied", "t", "ana"), ("stored", "denied", "u", "")]
+
+
 # --- retention ------------------------------------------------------------------------------------
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from callslip.errors import StoreUnavailable
 from callslip.handle import Handle, Scope, Shape
 from callslip.rendering import handle_of
 from callslip.stacks.auditops import Record
@@ -46,10 +47,18 @@ def allowed(store: ResultStore, scope: Scope, handle: Handle | None, action: Act
         return False
 
 
-def may_store(store: ResultStore, scope: Scope, call: Call) -> bool:
+def may_store(store: ResultStore, scope: Scope, call: Call) -> Flow[bool]:
     """Whether a result of that call may be stored: asked of a handle that has no id yet."""
     handle = Handle("", call.tool, Shape(), store.now(), call.args, call.status)
-    return allowed(store, scope, handle, "store")
+    may = allowed(store, scope, handle, "store")
+    if not may and store.settings.audit:
+        entry = entry_of("stored", scope, store.settings.actor, store.now())
+        try:
+            yield from do(Record([replace(entry, tool=call.tool, outcome="denied", count=0)]))
+        except StoreUnavailable as error:
+            # Nothing was stored, and a run must not fail for the store's sake.
+            logger.warning("a refusal could not be told to the audit: %s", error)
+    return may
 
 
 def found(

@@ -78,7 +78,7 @@ def _put(
     call: Call,
     chosen: Callable[[Packing], str],
 ) -> Flow[Handle]:
-    if not access.may_store(store, scope, call):
+    if not (yield from access.may_store(store, scope, call)):
         said = f"authorize= does not let a result of {call.tool} be stored in this session"
         raise StoreUnavailable(said, reason="permission denied")
     inserted = yield from _write(store, scope, packing, whole, call, chosen)
@@ -115,7 +115,7 @@ def offload(
     packing = _packing(store, key, given.blocks, preview)
     whole = given.content is not None
 
-    if not access.may_store(store, scope, call):
+    if not (yield from access.may_store(store, scope, call)):
         # Nor does the spool take it: it would be delivered some day.
         store.emit(Event("refused", call.tool, reason="permission denied"))
         return _refused(store, "permission denied", given.content, packing, call)
