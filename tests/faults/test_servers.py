@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import http.client
+import subprocess
+import sys
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -12,8 +15,11 @@ import pytest
 from tests.servers.http import Requests
 from tests.servers.pgbouncer import PgBouncer
 from tests.servers.postgres import Postgres
+from tests.servers.process import answers, wait_for
 from tests.servers.proxy import FaultProxy
 from tests.servers.s3 import Moto
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_what_postgresql_acknowledged_survives_its_killing(postgres: Postgres) -> None:
@@ -150,3 +156,20 @@ def test_the_parts_of_a_chunked_request_are_told_apart() -> None:
         assert b"".join(raw for _, raw, _ in parts) == stream
         assert [line for line, _, _ in parts if line] == ["PUT /a", "GET /b", "PUT /c", "HEAD /d"]
         assert sum(ends for _, _, ends in parts) == 4
+
+
+def test_servers_end_with_a_test_process_that_is_killed() -> None:
+    code = (
+        f"import sys, time; sys.path.insert(0, {str(ROOT)!r})\n"
+        "from tests.servers.s3 import Moto\n"
+        "server = Moto()\n"
+        "print(server.port, server.folder, flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    port, folder = process.stdout.readline().split()
+    assert answers(int(port))
+    process.kill()
+    process.wait()
+    wait_for(lambda: not answers(int(port)) and not Path(folder).exists(), "the server's end")
