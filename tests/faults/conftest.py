@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 from callslip import limits
 from callslip.stacks.checkops import CheckIndex
 from callslip.stacks.index.postgres import PostgresIndex
-from tests.faults.deployment import Deployment
+from tests.faults.deployment import Deployment, Disk
 from tests.servers.postgres import Postgres
 from tests.servers.proxy import FaultProxy
 from tests.servers.s3 import Moto
@@ -45,3 +47,20 @@ def deployment(
             monkeypatch.setenv(name, value)
         dsn = postgres.new_database(port=index.port, like=migrated)
         yield Deployment(index, objects, dsn, s3.url("results"), tmp_path / "spool")
+
+
+@pytest.fixture
+def small_disk() -> Iterator[Disk]:
+    # Not in tmp_path: a server that runs as nobody may have to get there.
+    place = Path(tempfile.mkdtemp(prefix="callslip-disk-"))
+    command = ["mount", "-t", "tmpfs", "-o", "size=40m,mode=700", "tmpfs", str(place)]
+    try:
+        refused = subprocess.run(command, capture_output=True, check=False).returncode != 0
+    except FileNotFoundError:
+        refused = True
+    if refused:
+        place.rmdir()
+        pytest.skip("a small file system cannot be mounted here")
+    yield Disk(place)
+    subprocess.run(["umount", "-l", str(place)], capture_output=True, check=True)
+    place.rmdir()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -41,6 +42,21 @@ class Deployment:
     def names(self) -> list[str]:
         """What happened, by the events of all workers."""
         return [event.name for event in self.events]
+
+
+@dataclass
+class Disk:
+    """A file system of 40 MiB."""
+
+    place: Path
+
+    def fill(self) -> None:
+        with suppress(OSError), (self.place / "filler").open("wb", buffering=0) as out:
+            while out.write(b"\0" * 65_536):
+                pass
+
+    def empty(self) -> None:
+        (self.place / "filler").unlink(missing_ok=True)
 
 
 def again(work: Callable[[], object]) -> None:

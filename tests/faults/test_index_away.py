@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from callslip import Envelope, StoreUnavailable, limits
 from callslip.stacks.index.postgres import server
-from tests.faults.deployment import LARGE, SMALL, Deployment, again, assert_sound, delivered
+from tests.faults.deployment import LARGE, SMALL, Deployment, Disk, again, assert_sound, delivered
 from tests.servers.postgres import Postgres
 from tests.servers.process import give_away
 from tests.servers.proxy import FaultProxy
@@ -161,62 +157,32 @@ def test_a_killed_server_keeps_what_it_acknowledged(
     assert_sound(deployment)
 
 
-@dataclass
-class Disk:
-    """A file system of 40 MiB with one database on it; the server's log is elsewhere."""
-
-    place: Path
-    database: str
-
-    def fill(self) -> None:
-        with suppress(OSError), (self.place / "filler").open("wb", buffering=0) as out:
-            while out.write(b"\0" * 65_536):
-                pass
-
-    def empty(self) -> None:
-        (self.place / "filler").unlink(missing_ok=True)
-
-
 @pytest.fixture
-def disk(postgres: Postgres) -> Iterator[Disk]:
-    # Not in tmp_path: the server runs as nobody, and pytest closes that folder to all others.
-    place = Path(tempfile.mkdtemp(prefix="callslip-disk-"))
-    command = ["mount", "-t", "tmpfs", "-o", "size=40m,mode=700", "tmpfs", str(place)]
-    try:
-        refused = subprocess.run(command, capture_output=True, check=False).returncode != 0
-    except FileNotFoundError:
-        refused = True
-    if refused:
-        place.rmdir()
-        pytest.skip("a small file system cannot be mounted here")
-    try:
-        give_away(place)
-        database = postgres.new_database().rpartition("/")[2]
-        postgres.sql(f"CREATE TABLESPACE of_{database} LOCATION '{place}'")
-        postgres.sql(f"ALTER DATABASE {database} SET TABLESPACE of_{database}")
-        disk = Disk(place, database)
-        yield disk
-        disk.empty()  # a server whose disk is full cannot even drop it
-        postgres.sql(f"DROP DATABASE {database} WITH (FORCE)")
-        postgres.sql(f"DROP TABLESPACE of_{database}")
-    finally:
-        subprocess.run(["umount", "-l", str(place)], capture_output=True, check=True)
-        place.rmdir()
+def full_database(postgres: Postgres, small_disk: Disk) -> Iterator[str]:
+    """A database that is alone on a small disk; the server's log is elsewhere."""
+    give_away(small_disk.place)
+    database = postgres.new_database().rpartition("/")[2]
+    postgres.sql(f"CREATE TABLESPACE of_{database} LOCATION '{small_disk.place}'")
+    postgres.sql(f"ALTER DATABASE {database} SET TABLESPACE of_{database}")
+    yield database
+    small_disk.empty()  # a server whose disk is full cannot even drop it
+    postgres.sql(f"DROP DATABASE {database} WITH (FORCE)")
+    postgres.sql(f"DROP TABLESPACE of_{database}")
 
 
 def test_a_full_index_says_so_and_takes_the_spool_when_there_is_room(
-    disk: Disk, deployment: Deployment, postgres: Postgres
+    full_database: str, small_disk: Disk, deployment: Deployment, postgres: Postgres
 ) -> None:
-    deployment.dsn = postgres.dsn_of(disk.database, port=deployment.index.port)
+    deployment.dsn = postgres.dsn_of(full_database, port=deployment.index.port)
     session = deployment.worker().session("a")
     kept = session.put(SMALL, tool="t")
-    disk.fill()
+    small_disk.fill()
     shown = [session.offload(f"{n}\n{SMALL}", tool="t", call_id=str(n)) for n in range(40)]
     refused = [envelope for envelope in shown if envelope.handle is None]
     assert refused, "the disk was not full"
     assert all('reason="disk full"' in envelope for envelope in refused)
     assert session.load(kept.id) == SMALL, "what is there can still be read"
-    disk.empty()
+    small_disk.empty()
     assert set(delivered(deployment)) == {f"{n}\n{SMALL}" for n in range(40)} | {SMALL}
     assert_sound(deployment)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from callslip import Envelope, PayloadDamaged, StoreUnavailable
-from tests.faults.deployment import LARGE, SMALL, Deployment, again, assert_sound, delivered
+from tests.faults.deployment import LARGE, SMALL, Deployment, Disk, again, assert_sound, delivered
 from tests.servers.proxy import FaultProxy
 
 Fault = Callable[[FaultProxy], None]
@@ -56,6 +56,21 @@ def test_a_result_that_cannot_be_stored_is_told_in_short_and_delivered_later(
     deployment.clear()
     assert delivered(deployment) == [f"before {LARGE}", SMALL, LARGE]
     assert deployment.worker().session("a").load(kept.id) == f"before {LARGE}"
+    assert_sound(deployment)
+
+
+def test_a_full_payload_folder_says_so_and_takes_the_spool_when_there_is_room(
+    small_disk: Disk, deployment: Deployment
+) -> None:
+    deployment.payloads = str(small_disk.place / "payloads")
+    session = deployment.worker().session("a")
+    kept = session.put(f"before {LARGE}", tool="t")
+    small_disk.fill()
+    shown = session.offload(LARGE, tool="t")
+    assert shown.handle is None and 'reason="disk full"' in shown
+    assert session.load(kept.id) == f"before {LARGE}"
+    small_disk.empty()
+    assert delivered(deployment) == [f"before {LARGE}", LARGE]
     assert_sound(deployment)
 
 
