@@ -34,7 +34,13 @@ globals().update(_shared(test_session))
 store, session = test_session.store, test_session.session
 
 
-@pytest.fixture(autouse=True, params=["s3", "plain"])
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    # The laws on both; the rest, which is much, in a bucket.
+    law = metafunc.function.__name__.startswith("test_law_")
+    metafunc.parametrize("_elsewhere", ["s3", "plain"] if law else ["s3"], indirect=True)
+
+
+@pytest.fixture(autouse=True)
 def _elsewhere(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     server: Moto | None = None
     if request.param == "s3":
