@@ -12,7 +12,8 @@ import pytest
 from callslip import PayloadDamaged, ResultStore, SettingsError, StoreUnavailable, UnknownHandle
 from callslip.patterns.memory import Memory
 from callslip.stacks.index.sealed.master import add_key, id_of, new_key_file
-from callslip.stacks.ops import Insert
+from callslip.stacks.keyops import GetKey, Shred
+from callslip.stacks.ops import Get, Insert, ReadObject
 from callslip.stacks.payloads.sealed import HEADER, PIECE_BYTES, plain_size, sealed_size
 from callslip.testing.faults import FaultyBackend
 
@@ -377,3 +378,22 @@ def test_what_the_spool_took_is_delivered_sealed_and_under_its_handle(
 def test_the_ids_of_keys_say_nothing_of_them() -> None:
     assert id_of(b"\0" * 32) == id_of(b"\0" * 32) != id_of(b"\1" * 32)
     assert len(id_of(b"\0" * 32)) == 11
+
+
+def test_a_page_asks_the_index_once_and_the_objects_once_while_its_keys_are_known(
+    store: ResultStore,
+) -> None:
+    session = store.session("s", tenant="acme")
+    id = session.put(os.urandom(400_000).hex()).id
+    session.read(id)
+    sealed, objects = store._backend.index.inner._opened, store._backend.payloads
+    counted = FaultyBackend(sealed.inner, only=Shred)
+    read = FaultyBackend(objects, only=Shred)
+    sealed.inner = sealed.ring._index = counted
+    store._backend.payloads = read
+    session.read(id, column=300_000)
+    assert [type(op) for op in counted.seen] == [Get]
+    assert [type(op) for op in read.seen] == [ReadObject]
+    sealed.ring.clear()
+    session.read(id, column=500_000)
+    assert [type(op) for op in counted.seen[1:]] == [GetKey, Get, GetKey], "tenant, and session"
