@@ -40,6 +40,10 @@ class Tending:
     _tidied_at: float
     _spooled: bool
 
+    if TYPE_CHECKING:
+
+        def forget_all(self) -> None: ...
+
     # --- running flows ---
 
     def run_flow(self, flow: Flow[T]) -> T:
@@ -193,10 +197,6 @@ class Tending:
             yield from aside(make())
         self.forget_all()
         return removed
-
-    def forget_all(self) -> None:
-        """Keep nothing in memory of what was read."""
-        raise NotImplementedError
 
     # --- parts ---
 

@@ -99,6 +99,7 @@ AUDIT: tuple[str, ...] = (
         detail BLOB NOT NULL DEFAULT x''
     )""",
     "CREATE INDEX audit_session ON audit (tenant, user, session)",
+    "CREATE INDEX audit_tenant ON audit (tenant)",
     "CREATE INDEX audit_id ON audit (id)",
     "CREATE INDEX audit_cause ON audit (cause) WHERE cause <> x''",
     *(

@@ -149,6 +149,7 @@ AUDIT: tuple[str, ...] = (
         detail bytea NOT NULL DEFAULT ''
     )""",
     'CREATE INDEX audit_session ON audit (tenant, "user", session, n)',
+    "CREATE INDEX audit_tenant ON audit (tenant, n)",
     "CREATE INDEX audit_id ON audit (id, n)",
     "CREATE INDEX audit_cause ON audit (cause, n) WHERE cause <> ''",
     *wall("audit"),
