@@ -42,6 +42,9 @@ T = TypeVar("T")
 TOUCH_SECONDS = 1.0
 """How long a read waits for other writers to note its activity, before it leaves that out."""
 
+EMPTYING_SECONDS = 0.1
+"""How long the log waits for readers to be emptied: writers wait as long."""
+
 _FREES = (
     ops.Remove,
     ops.Sweep,
@@ -120,7 +123,7 @@ class SqliteIndex:
 
     def _empty_log(self) -> None:
         try:
-            with self._pool.borrow() as db, _patience(db, TOUCH_SECONDS):
+            with self._pool.borrow() as db, _patience(db, EMPTYING_SECONDS):
                 reason = "" if wiping.empty_log(db) else "others read"
         except StoreUnavailable as error:
             reason = error.reason
