@@ -13,6 +13,7 @@ from callslip.handle import Scope, Why
 from callslip.limits import TOMBSTONE_SECONDS
 from callslip.stacks import fileops, ops
 from callslip.stacks.index.rows import touch_after
+from callslip.testing.index_shares_model import ModelShares
 
 
 @dataclass(eq=False)
@@ -102,6 +103,7 @@ class Model:
         self.sessions: dict[Scope, ModelSession] = {}
         self.order: list[tuple[Scope, str]] = []
         """Rows of all sessions, oldest first."""
+        self.shares = ModelShares()
         self.written: list[ModelVersion] = []
         """Versions of files of all sessions, oldest first."""
 
@@ -155,6 +157,7 @@ class Model:
         if op.expires_at is not None:
             session.runs_out[id] = op.expires_at
         session.rows.append(row)
+        self.shares.born(scope, id)
         self.order = [(s, i) for s, i in self.order if (s, i) != (scope, id)] + [(scope, id)]
         self._enforce(op, row, scope)
         for earlier in session.rows:
@@ -261,22 +264,29 @@ class Model:
             if place in rows and tenant in (None, place[0].tenant)
         ]
 
+    def received(self, scope: Scope, now: float) -> list[ops.Result]:
+        """The rows that are shared with a scope, in the order of their first share."""
+        rows = {(owner, row.id): row for owner, each in self.sessions.items() for row in each.rows}
+        return self.shares.received(scope, now, rows)
+
     def get(self, op: ops.Get) -> ops.Result | ops.Tombstone | None:
         """What `Get` answers."""
         session = self._read(op.scope, op.now)
-        if session is None:
-            return None
-        for row in session.rows:
+        rows: list[ops.Result] = [*(session.rows if session else ())]
+        for row in (*rows, *self.received(op.scope, op.now)):
             if row.id == op.id:
                 return row
+        if session is None:
+            return None
         return session.tombstones[op.id][0] if op.id in session.tombstones else None
 
     def list(self, op: ops.List) -> tuple[list[ops.Result], int]:
         """What `List` answers."""
         session = self._read(op.scope, op.now)
-        if session is None:
-            return [], 0
-        return session.rows[op.after : op.after + op.limit], len(session.rows)
+        rows = [*session.rows] if session else []
+        own = {row.id for row in rows}
+        rows += [row for row in self.received(op.scope, op.now) if row.id not in own]
+        return rows[op.after : op.after + op.limit], len(rows)
 
     def remove(self, op: ops.Remove) -> int:
         """What `Remove` answers."""

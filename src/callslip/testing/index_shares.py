@@ -187,6 +187,23 @@ class SharesContract:
         assert shared(index, "res_other", OWNER) is not None
         assert ids(index, OWNER) == ["res_a", "res_z", "res_other"]
 
+    def test_a_row_of_ones_own_that_ran_out_does_not_hide_a_shared_one(self) -> None:
+        for swept in (False, True):
+            index = self.open()
+            stored(index, "res_a", FRIEND, ttl=10.0)
+            stored(index, "res_b", FRIEND, ttl=10.0)
+            assert stored(index, "res_c", FRIEND, now=NOW + 11).id == "res_c"
+            stored(index, "res_a", now=NOW + 11)
+            op = Share(OWNER, "res_a", "shr_1", "bob", None, NOW + 99, NOW + 11)
+            assert index.run(op) is not None
+            while swept and index.run(ops.Sweep(NOW + 12, 100, 1000.0)):
+                pass
+            found = got(index, FRIEND, "res_a", NOW + 12)
+            assert isinstance(found, ops.Result)
+            assert found.scope == OWNER
+            assert ids(index, FRIEND, NOW + 12) == ["res_c", "res_a"]
+            assert isinstance(got(index, FRIEND, "res_b", NOW + 12), ops.Tombstone)
+
     def test_only_a_live_row_of_ones_own_can_be_shared(self) -> None:
         index = self.open()
         assert shared(index, "res_a") is None

@@ -59,11 +59,14 @@ def live(db: sqlite3.Connection, session: Session, now: float) -> int:
     return held - int(ran_out)
 
 
-_READABLE = (
-    f"SELECT {_RESULT}, r.seq, d.data, r.expires_at, NULL, NULL FROM results r JOIN payloads p ON p.n = r.payload"
-    " LEFT JOIN inline d ON d.payload = p.n WHERE r.session = ? AND r.id = ?"
-    f" UNION ALL SELECT {_RESULT}, r.seq, d.data, NULL, s.user, s.name FROM {shares.RECEIVED}"
+_GIVEN = (
+    f"SELECT {_RESULT}, r.seq, d.data, NULL, s.user, s.name FROM {shares.RECEIVED}"
     f" LEFT JOIN inline d ON d.payload = p.n WHERE h.id = ? AND {shares.TO} LIMIT 1"
+)
+_READABLE = (
+    f"SELECT {_RESULT}, r.seq, d.data, r.expires_at, NULL, NULL FROM results r"
+    " JOIN payloads p ON p.n = r.payload LEFT JOIN inline d ON d.payload = p.n"
+    f" WHERE r.session = ? AND r.id = ? UNION ALL {_GIVEN}"
 )
 """The session's own row of an id, or else the one that was shared with it: the second half is
 run only where the first finds nothing."""
@@ -74,7 +77,8 @@ def get(
 ) -> ops.Result | ops.Tombstone | None:
     id = to_blob(op.id)
     own = -1 if session is None else session.n
-    row = db.execute(_READABLE, (own, id, id, *shares.to(op.scope, op.now))).fetchone()
+    given = (id, *shares.to(op.scope, op.now))
+    row = db.execute(_READABLE, (own, id, *given)).fetchone()
     if row is not None and row[17] is not None:
         return _received(op.scope, row, row[15])
     if session is None:
@@ -83,6 +87,10 @@ def get(
         result, at = _result(op.scope, row, row[15]), _ran_out(session, row[14], row[16], op.now)
         if at is None:
             return result
+        # It only waits for the sweep: what is shared comes before what is left of it.
+        row = db.execute(_GIVEN, given).fetchone()
+        if row is not None:
+            return _received(op.scope, row, row[15])
         return ops.Tombstone(result.id, result.tool, result.args, result.shape, "expired", at)
     row = db.execute(
         "SELECT id, tool, args, shape, why, gone_at FROM tombstones WHERE session = ? AND id = ?",
@@ -132,8 +140,11 @@ def list_live(
     if own:
         # Its own result of that id is what the session sees.
         assert session is not None
-        received += " AND NOT EXISTS (SELECT 1 FROM results o WHERE o.session = ? AND o.id = r.id)"
-        values += (session.n,)
+        received += (
+            " AND NOT EXISTS (SELECT 1 FROM results o WHERE o.session = ? AND o.id = r.id"
+            " AND o.seq >= ? AND (o.expires_at IS NULL OR o.expires_at >= ?))"
+        )
+        values += (session.n, session.floor, op.now)
     (given,) = db.execute(f"SELECT count(DISTINCT r.n) {received}", values).fetchone()
     left = limit - len(found)
     if left and given:

@@ -30,6 +30,14 @@ TO = f"t.name = ? AND h.user = ? AND h.session IN (x'', ?) AND h.until > ? AND {
 """Which of them a scope may read now; its values are those of `to`."""
 
 
+_OWN = "r.seq >= ? AND (r.expires_at IS NULL OR r.expires_at >= ?) AND h.until > ?"
+"""Which shares of a session's own results have not ended; its values are those of `_own`."""
+
+
+def _own(session: sessions.Session, now: float) -> tuple[Any, ...]:
+    return session.floor, now, now
+
+
 def to(scope: Scope, now: float) -> tuple[Any, ...]:
     """The values of `TO`."""
     return (
@@ -73,17 +81,17 @@ def revoke(db: sqlite3.Connection, op: Revoke) -> int:
     session = sessions.find(db, op.scope)
     if session is None:
         return 0
-    sql = "DELETE FROM shares WHERE result IN (SELECT n FROM results WHERE session = ?"
-    values: list[Any] = [session.n]
+    which, values = "", []
     if op.id is not None:
-        sql += " AND id = ?"
-        values.append(to_blob(op.id))
-    sql += ")"
+        which, values = " AND r.id = ?", [to_blob(op.id)]
     if op.name is not None:
-        sql += " AND name = ?"
-        values.append(to_blob(op.name))
-    ended = db.execute(f"{sql} RETURNING until > ?", (*values, op.now)).fetchall()
-    return 0 if session.ended(op.now) else sum(live for (live,) in ended)
+        which, values = f"{which} AND h.name = ?", [*values, to_blob(op.name)]
+    of = f"FROM results r JOIN shares h ON h.result = r.n WHERE r.session = ?{which}"
+    ended = db.execute(
+        f"SELECT count(*) {of} AND {_OWN}", (session.n, *values, *_own(session, op.now))
+    ).fetchone()
+    db.execute(f"DELETE FROM shares WHERE n IN (SELECT h.n {of})", (session.n, *values))
+    return 0 if session.ended(op.now) else int(ended[0])
 
 
 def list_given(db: sqlite3.Connection, op: Shares) -> Sequence[Shared]:
@@ -91,16 +99,16 @@ def list_given(db: sqlite3.Connection, op: Shares) -> Sequence[Shared]:
     session = sessions.find(db, op.scope)
     if session is None or session.ended(op.now):
         return ()
-    sql = (
-        f"SELECT {_COLUMNS} FROM results r JOIN shares h ON h.result = r.n"
-        " WHERE r.session = ? AND r.seq >= ? AND h.until > ?"
-    )
-    values: list[Any] = [session.n, session.floor, op.now]
+    values: list[Any] = [session.n, *_own(session, op.now)]
+    which = ""
     if op.id is not None:
-        sql += " AND r.id = ?"
+        which = " AND r.id = ?"
         values.append(to_blob(op.id))
-    sql += " ORDER BY h.n LIMIT ? OFFSET ?"
-    rows = db.execute(sql, (*values, max(op.limit, 0), max(op.after, 0)))
+    rows = db.execute(
+        f"SELECT {_COLUMNS} FROM results r JOIN shares h ON h.result = r.n"
+        f" WHERE r.session = ? AND {_OWN}{which} ORDER BY h.n LIMIT ? OFFSET ?",
+        (*values, max(op.limit, 0), max(op.after, 0)),
+    )
     return [_shared(row) for row in rows]
 
 

@@ -97,7 +97,9 @@ _LIST = f"""CREATE FUNCTION list_results(_tenant bytea, _name bytea, _user bytea
             array_agg(seq ORDER BY place) AS seqs INTO shared FROM
             (SELECT h.owner, h.seq, min(h.n) AS place FROM {_RECEIVED} WHERE {_TO}
                 AND NOT EXISTS (SELECT 1 FROM sessions s JOIN results o ON o.session = s.n
-                    AND o.seq >= s.floor WHERE o.id = r.id AND {_OF_SCOPE})
+                    AND o.seq >= s.floor WHERE o.id = r.id AND {_OF_SCOPE} AND NOT s.closed
+                    AND (s.expires_at IS NULL OR s.held OR s.expires_at >= _now)
+                    AND (o.expires_at IS NULL OR o.expires_at >= _now))
                 GROUP BY h.owner, h.seq) received;
         IF mine.n IS NOT NULL AND NOT mine.closed
             AND (mine.held OR NOT coalesce(mine.expires_at < _now, false)) THEN

@@ -56,7 +56,12 @@ def get(db: Db, op: ops.Get) -> tuple[ops.Result | ops.Tombstone | None, Session
             continue
         session = session_from(row)
         if part[0] is not None:
-            return _as_read(op, session, part), session
+            own = _as_read(op, session, part)
+            if isinstance(own, ops.Result):
+                return own, session
+            # It only waits for the sweep: what is shared comes before what is left of it.
+            found = found or own
+            continue
         grave = part[_OWNER + 2 :]
         if grave[0] is not None and found is None:
             found = _tombstone(grave)
