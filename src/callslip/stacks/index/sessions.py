@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import dataclass
+from typing import cast
 
 from callslip.handle import Scope
 from callslip.stacks.index import files, holding
@@ -93,12 +94,12 @@ def open_session(db: sqlite3.Connection, scope: Scope, ttl: float | None, now: f
     active_at = now if found is None else max(now, found.active_at)
     expires_at = None if ttl is None else active_at + ttl
     if found is None:
-        db.execute(
+        made = db.execute(
             "INSERT INTO sessions (tenant, name, user, active_at, ttl, expires_at)"
             " SELECT n, ?, ?, ?, ?, ? FROM tenants WHERE name = ?",
             (to_blob(scope.session), to_blob(scope.user), active_at, ttl, expires_at, tenant),
         )
-        (n,) = db.execute("SELECT last_insert_rowid()").fetchone()
+        n = cast("int", made.lastrowid)
         if holding.covers(db, n):
             db.execute("UPDATE sessions SET held = 1 WHERE n = ?", (n,))
     else:
