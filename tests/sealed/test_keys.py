@@ -397,3 +397,15 @@ def test_a_page_asks_the_index_once_and_the_objects_once_while_its_keys_are_know
     sealed.ring.clear()
     session.read(id, column=500_000)
     assert [type(op) for op in counted.seen[1:]] == [GetKey, Get, GetKey], "tenant, and session"
+
+
+def test_the_audit_tells_of_a_shredded_tenant_to_who_names_it(tmp_path: Path, key: str) -> None:
+    store = ResultStore(tmp_path / "store", keys=key, spool="", audit=True)
+    store.acting("ops:li").session("s", user="ana", tenant="acme").put(TEXT, tool="read_chart")
+    store.acting("ops:li").shred(tenant="acme")
+    entries = store.audit(tenant="acme")
+    assert {entry.action for entry in entries} >= {"stored", "deleted", "erased", "shredded"}
+    assert {entry.tenant for entry in entries} == {"acme"}
+    assert {entry.actor for entry in entries if entry.action == "shredded"} == {"ops:li"}
+    assert not any("ana" in entry.user or entry.tool == "read_chart" for entry in entries)
+    assert store.proof(tenant="acme").complete

@@ -18,7 +18,15 @@ from typing import Any, TypeVar, cast
 from callslip.errors import PayloadDamaged
 from callslip.stacks.index.sealed.cipher import aesgcm, derived, invalid
 from callslip.stacks.layout import AS_STORED
-from callslip.stacks.ops import ListObjects, Op, PutObject, ReadObject, Runs
+from callslip.stacks.ops import (
+    DeleteObjects,
+    IsRemote,
+    ListObjects,
+    Op,
+    PutObject,
+    ReadObject,
+    Runs,
+)
 
 __all__ = ["HEADER", "PIECE_BYTES", "SealedPayloads", "plain_size", "sealed_size"]
 
@@ -49,7 +57,10 @@ class SealedPayloads:
             case ListObjects():
                 listed = self.inner.run(op)
                 return cast("T", [(key, plain_size(size), at) for key, size, at in listed])
-        return self.inner.run(op)
+        if isinstance(op, DeleteObjects | IsRemote):
+            return self.inner.run(op)
+        # What is not known here might store in the clear.
+        raise TypeError(f"a payload store with keys does not run {type(op).__name__}")
 
     def close(self) -> None:
         """Close the store."""

@@ -61,9 +61,12 @@ class Trails:
             detail=store.token(entry.detail),
         )
 
-    def _opened(self, entry: Entry) -> Entry:
+    def _opened(self, entry: Entry, named: str | None) -> Entry:
+        """An entry again; of a tenant whose keys were destroyed as far as who asks `named` it."""
         store = self._names.store
         tenant = self._names.of_token(entry.tenant)
+        if tenant is None and named:
+            tenant = self._names.there(named)
         known = {
             "actor": _text(store, entry.actor),
             "cause": _text(store, entry.cause),
@@ -94,7 +97,7 @@ class Trails:
                 user=maybe(tenant.names, op.user),
                 session=maybe(tenant.names, op.session),
             )
-        return Step(sealed, lambda answer: [self._opened(entry) for entry in answer])
+        return Step(sealed, lambda answer: [self._opened(entry, op.tenant) for entry in answer])
 
     # --- legal holds --------------------------------------------------------------------------------
 
