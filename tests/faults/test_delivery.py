@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from callslip import ResultStore, StoreUnavailable, limits
-from callslip.stacks import ops
+from callslip.stacks import ops, upkeep
 from callslip.stacks.breaker import Breaker
 from callslip.testing.faults import FaultyBackend
 
@@ -80,6 +80,25 @@ def test_a_full_spool_takes_no_more_and_what_it_has_arrives(
         assert store.session("a").offload(f"{n}{LARGE}", tool="t").handle is None
     assert events == ["spooled", "refused"]
     assert ResultStore(tmp_path).gc().delivered == 1
+
+
+def test_who_deletes_one_result_does_not_wait_for_the_garbage_of_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = ResultStore(tmp_path)
+    others, own = store.session("others"), store.session("own")
+    for n in range(5):
+        others.put(f"{n}{LARGE}", tool="t")
+    id = own.put(f"own{LARGE}", tool="t").id
+    payloads = store._backend.payloads
+    store._backend.payloads = FaultyBackend(payloads, only=ops.DeleteObjects, times=None)
+    others.close()  # while no object can be deleted
+    store._backend.payloads = payloads
+    monkeypatch.setattr(upkeep, "_BATCH", 1)
+    own.delete(id)
+    assert store.stats().garbage == 4
+    store.gc()
+    assert store.stats().garbage == 0
 
 
 def test_gc_goes_by_the_payload_stores_clock(

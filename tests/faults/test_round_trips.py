@@ -10,9 +10,9 @@ from tests.faults.deployment import Deployment
 
 AT_MOST = {
     "put, in the index row (20 KB)": (1, 0),
-    "put, an object (1 MB)": (5, 2),
-    "put, an object (10 MB)": (5, 2),
-    "put, a stream (1 MB)": (4, 2),
+    "put, an object (1 MB)": (4, 2),
+    "put, an object (10 MB)": (4, 2),
+    "put, a stream (1 MB)": (3, 2),
     "put, the same again (1 MB)": (2, 1),
     "page, in the index row": (1, 0),
     "page, its directory not cached": (2, 2),
@@ -23,7 +23,7 @@ AT_MOST = {
     "query of 50,000 rows, cold": (1, 3),
     "query of 50,000 rows, warm": (1, 0),
     "list": (1, 0),
-    "delete": (6, 1),
+    "delete": (5, 1),
 }
 
 

@@ -105,7 +105,8 @@ def remove(op: Remove) -> Flow[int]:
     """Remove rows and then the objects that only they referred to; answer how many rows.
 
     Once the rows are gone the removal holds: objects that cannot be deleted now are on the garbage
-    list, and the next sweep deletes them.
+    list, and the next sweep deletes them. Who deletes a session's results does not wait for
+    the garbage of all others.
     """
     removed = 0
     if op.user is None and op.session is None and not op.tombstones:
@@ -118,7 +119,7 @@ def remove(op: Remove) -> Flow[int]:
                 removed += yield from do(part)
     removed += yield from do(op)
     try:
-        yield from drain(op.now)
+        yield from drain(op.now, None if op.session is None else removed + _BATCH)
     except StoreUnavailable:
         return removed
     return removed
