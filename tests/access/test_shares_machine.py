@@ -19,7 +19,7 @@ def test_on_sqlite() -> None:
     run_state_machine_as_test(
         shares_machine(lambda: SqliteIndex(":memory:"), SqliteIndex.close),
         settings=settings(
-            max_examples=40, stateful_step_count=40, deadline=None, suppress_health_check=_CHECKS
+            max_examples=25, stateful_step_count=30, deadline=None, suppress_health_check=_CHECKS
         ),
     )
 
@@ -40,6 +40,6 @@ def test_on_postgresql(postgres: Postgres) -> None:
     run_state_machine_as_test(
         shares_machine(fresh, close),
         settings=settings(
-            max_examples=4, stateful_step_count=40, deadline=None, suppress_health_check=_CHECKS
+            max_examples=3, stateful_step_count=30, deadline=None, suppress_health_check=_CHECKS
         ),
     )

@@ -101,7 +101,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.dictionaries(KEYS, VALUES, min_size=1, max_size=5), st.booleans(), st.booleans())
 def test_what_is_shown_of_json_is_what_a_walk_over_its_values_would_show(
     value: dict[str, Any], ascii_only: bool, laid_out: bool
