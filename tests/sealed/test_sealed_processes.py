@@ -8,7 +8,7 @@ from pathlib import Path
 from callslip import ResultStore
 from callslip.stacks.index.sealed.master import new_key_file
 
-WORKERS, PUTS = 6, 12
+WORKERS, PUTS = 4, 12
 
 
 def _work(folder: str, key: str, worker: int) -> list[tuple[str, str, str]]:

@@ -58,7 +58,7 @@ class SealedPayloads:
                 listed = self.inner.run(op)
                 return cast("T", [(key, plain_size(size), at) for key, size, at in listed])
         if isinstance(op, DeleteObjects | IsRemote):
-            return self.inner.run(op)
+            return cast("T", self.inner.run(op))
         # What is not known here might store in the clear.
         raise TypeError(f"a payload store with keys does not run {type(op).__name__}")
 

@@ -21,11 +21,6 @@ class TestSealedInAFile(IndexContract):
         return sealed(SqliteIndex(self.folder / f"{self.opened}.db"))
 
 
-class TestSealedInMemory(IndexContract):
-    def open(self) -> Sealed:
-        return sealed(SqliteIndex(":memory:"))
-
-
 class TestSealedMemories(MemoriesContract):
     def open(self) -> Sealed:
         return sealed(SqliteIndex(":memory:"))

@@ -15,7 +15,7 @@ class _Sealed(index_machine(lambda: sealed(SqliteIndex(":memory:")), lambda inde
 
 TestSealed = _Sealed.TestCase
 TestSealed.settings = settings(
-    max_examples=25,
+    max_examples=15,
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
