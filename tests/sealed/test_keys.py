@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import stat
 from pathlib import Path
 
@@ -349,6 +350,29 @@ def test_a_sealed_object_that_is_cut_swapped_or_changed_is_damaged(
         assert damaged == 1, what
         assert not again.verify().ok, what
         files[0].write_bytes(raw[0])
+
+
+def test_parts_of_rows_that_are_exchanged_in_the_index_do_not_open(
+    tmp_path: Path, store: ResultStore
+) -> None:
+    session = store.session("s")
+    ids = [session.put(f"small {n}", tool="t", args={"n": n}).id for n in range(2)]
+    for column in ("shape", "preview", "payload"):
+        store.close()
+        index = sqlite3.connect(tmp_path / "store" / "index.db")
+        before = index.execute(f"SELECT n, {column} FROM results ORDER BY n").fetchall()
+        (one, first), (two, second) = before
+        for n, value in ((one, second), (two, first)):
+            index.execute(f"UPDATE results SET {column} = ? WHERE n = ?", (value, n))
+        index.commit()
+        for id in ids:
+            with pytest.raises(PayloadDamaged):
+                store.session("s").load(id)
+        for n, value in before:
+            index.execute(f"UPDATE results SET {column} = ? WHERE n = ?", (value, n))
+        index.commit()
+        index.close()
+    assert [session.load(id) for id in ids] == ["small 0", "small 1"]
 
 
 def test_sizes_of_sealed_objects_are_told_as_they_were_given() -> None:

@@ -49,11 +49,12 @@ class Results:
         tenant = self._ring.tenant(op.scope.tenant)
         scope = self._ring.scope(op.scope, tenant)
         key = self._ring.make_session(scope, tenant)
+        path = key.paths.token(op.path)
         sealed = replace(
             op,
             scope=scope,
-            path=key.paths.token(op.path),
-            shape=rows.seal_file(op.shape, op.payload.lock, key),
+            path=path,
+            shape=rows.seal_file(op.shape, op.payload.lock, key, path),
             payload=rows.seal_payload(op.payload, tenant, rows.owned(op.payload, key)),
             view=rows.seal_view(op.view, key),
             call=tenant.call(op.call),

@@ -118,7 +118,11 @@ def seal_result(result: Result, scope: Scope, tenant: Tenant, key: SessionKey) -
     if not payload.lock:
         raise ValueError("a payload that is to be sealed must come with its lock")
     head = packed(to_bytes(result.args), shape_to_blob(result.shape))
-    row = packed(to_bytes(result.preview), to_bytes(result.status), result.call, payload.lock)
+    head = key.box.seal(head, _HEAD)
+    # The head stays when the row goes, so it is by itself; the row says which head is its own.
+    row = packed(
+        to_bytes(result.preview), to_bytes(result.status), result.call, payload.lock, head[-16:]
+    )
     return replace(
         result,
         scope=scope,
@@ -126,7 +130,7 @@ def seal_result(result: Result, scope: Scope, tenant: Tenant, key: SessionKey) -
         tool=tenant.names.token(result.tool),
         args="",
         status="",
-        shape=_cover(result.shape, key.box.seal(head, _HEAD)),
+        shape=_cover(result.shape, head),
         preview=to_token(key.box.seal(row, _ROW + payload.digest)),
         payload=seal_payload(payload, tenant, owned(payload, key)),
     )
@@ -136,7 +140,10 @@ def open_result(row: Result, scope: Scope, tenant: Tenant, key: SessionKey) -> R
     """A result's row again, in the scope whose names are given. Raises `Unopened`."""
     args, shape = _head(row.shape, key)
     about = _ROW + row.payload.digest
-    preview, status, call, lock = unpacked(key.box.open(from_token(row.preview), about))
+    parts = unpacked(key.box.open(from_token(row.preview), about))
+    preview, status, call, lock, own = parts
+    if from_token(row.shape.mime)[-16:] != own:
+        raise Unopened
     return replace(
         row,
         scope=scope,
@@ -178,14 +185,16 @@ def seal_view(view: View, key: SessionKey) -> View:
     return View(view.version, line, step)
 
 
-def seal_file(shape: Shape, lock: bytes, key: SessionKey) -> Shape:
-    """The shape of a file's version, with the lock of its payload."""
-    return _cover(shape, key.box.seal(packed(shape_to_blob(shape), lock), _FILE))
+def seal_file(shape: Shape, lock: bytes, key: SessionKey, path: str) -> Shape:
+    """The shape of a version of the file at `path` (a token), with the lock of its payload."""
+    sealed = key.box.seal(packed(shape_to_blob(shape), lock), _FILE + path.encode())
+    return _cover(shape, sealed)
 
 
 def open_file(file: File, tenant: Tenant, key: SessionKey) -> File:
     """A version of a file again. Raises `Unopened`."""
-    shape, lock = unpacked(key.box.open(from_token(file.shape.mime), _FILE))
+    about = _FILE + file.path.encode()
+    shape, lock = unpacked(key.box.open(from_token(file.shape.mime), about))
     payload = None if file.payload is None else open_payload(file.payload, tenant, lock)
     path = key.paths.text(file.path)
     return replace(file, path=path, shape=shape_from_blob(shape), payload=payload)
