@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from callslip import limits
-from callslip.errors import PayloadDamaged, StoreUnavailable
+from callslip.errors import CallslipError, PayloadDamaged, StoreUnavailable
 from callslip.handle import Quota, Scope
 from callslip.stacks.auditops import HeldBy, Holders, SubjectsOf
 from callslip.stacks.keeping import mend, verified
@@ -16,6 +17,7 @@ from callslip.stacks.layout import KEY_SUFFIX, NO_SECRET, UNOPENED
 from callslip.stacks.memoryops import SweepFacts
 from callslip.stacks.ops import (
     DeleteObjects,
+    FindPayload,
     Flow,
     Forget,
     Garbage,
@@ -48,6 +50,8 @@ _LISTED = 1000
 """Objects of one listing: what an object store answers in one request."""
 _NAMED = 3
 """Results that a finding of `verify` names."""
+
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +203,9 @@ def verify(progress: Callable[[int], object] | None = None) -> Flow[Findings]:
             try:
                 size += (yield from verified(payload)).size
             except PayloadDamaged as error:
+                there = yield from do(FindPayload(tenant, payload.digest, payload.lock))
+                if there is None or there.key != payload.key:
+                    continue  # deleted, or mended, since it was listed
                 whose = yield from _whose(tenant, payload, references)
                 problems.append(f"payload {payload.digest.hex()[:12]} ({whose}): {error}")
             if progress is not None:
@@ -234,25 +241,48 @@ def deliver(
     """Move what the spool holds into the store, oldest first; answer the rows that arrived, and
     whether there is more: none is begun after `seconds`.
 
-    A row leaves the spool only after the store has it. Stops where the store is away again.
+    A row leaves the spool only after the store has it. Stops where the store is away again; what
+    it refuses for good stays, and the others go on.
     """
     until = time.monotonic() + seconds
     arrived: list[Result] = []
-    sessions = yield from aside(do(Sessions(_BATCH)))
-    for scope, _, _ in reversed(sessions):
-        rows, _ = yield from aside(do(List(scope, 0, _BATCH, now)))
-        for listed in rows:
-            if time.monotonic() > until:
-                return arrived, True
-            row = yield from aside(do(Get(scope, listed.id, now)))
-            if row is None or isinstance(row, Tombstone):
-                continue
-            try:
-                arrived.append((yield from _delivered(spool, row, now, terms)))
-            except PayloadDamaged:
-                continue  # it stays in the spool, where a person can look at it
-            yield from aside(remove(_one(scope, row.id, now)))
+    for scope in reversed((yield from _spooled_in())):
+        stays = 0
+        while True:
+            rows, _ = yield from aside(do(List(scope, stays, _BATCH, now)))
+            if not rows:
+                break
+            for listed in rows:
+                if time.monotonic() > until:
+                    return arrived, True
+                row = yield from aside(do(Get(scope, listed.id, now)))
+                if row is None or isinstance(row, Tombstone):
+                    stays += 1  # another worker was quicker
+                    continue
+                try:
+                    arrived.append((yield from _delivered(spool, row, now, terms)))
+                except CallslipError as error:
+                    if _may_pass(error):
+                        raise
+                    # It stays, where a person can look at it, and holds up no other.
+                    _logger.warning("a result of %s stays in the spool: %s", row.tool, error)
+                    stays += 1
+                    continue
+                yield from aside(remove(_one(scope, row.id, now)))
     return arrived, False
+
+
+def _spooled_in() -> Flow[list[Scope]]:
+    """The sessions of which the spool holds something, latest first."""
+    found: list[Scope] = []
+    while listed := (yield from aside(do(Sessions(_LISTED, after=len(found))))):
+        found.extend(scope for scope, _, _ in listed)
+    return found
+
+
+def _may_pass(error: CallslipError) -> bool:
+    """Whether the store is away; else it works, and refuses this one result."""
+    return isinstance(error, StoreUnavailable) and error.reason != "over quota"
 
 
 def _one(scope: Scope, id: str, now: float) -> Remove:
@@ -288,7 +318,12 @@ def _delivered(spool: Runs, row: Result, now: float, terms: Terms) -> Flow[Resul
             raise StoreUnavailable(f"a delivery of {payload.packed} bytes was cut", reason="failed")
         yield from mend(row.scope.tenant, payload)
     ttl, runs_out = terms.ttl_of(row.scope.tenant), terms.runs_out(row.tool, row.created_at)
-    inserted = yield from do(Insert(row, ids, ttl, terms.quota, now, runs_out, subjects))
+    try:
+        inserted = yield from do(Insert(row, ids, ttl, terms.quota, now, runs_out, subjects))
+    except CallslipError as error:
+        if payload.key is not None and not _may_pass(error):  # nothing refers to the object
+            yield from do(DeleteObjects([payload.key]))
+        raise
     if inserted is None:
         raise StoreUnavailable("the index refused a payload that it was given", reason="failed")
     if payload.key is not None and not inserted.adopted:
