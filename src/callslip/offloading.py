@@ -105,7 +105,7 @@ def offload(
     """
     given = _given(store, value, call.tool)
     if given.stays:
-        return given.value
+        return inline(store, given.value)
     said = Control() if is_stream(value) else control(value)
     if said.outcome == "error" and not call.status:
         call = replace(call, status=f"error {said.error_type}".strip())
@@ -142,7 +142,7 @@ def offload(
         store.emit(Event("refused", call.tool, reason="failed"))
         return _refused(store, "failed", given.content, packing, call)
     if inserted is None:
-        return given.value
+        return inline(store, given.value)
     row = inserted.result
     if row.same_as and seen is not None and not seen(row.same_as):
         row = replace(row, same_as="")
@@ -153,6 +153,12 @@ def offload(
     _tell(store, "stored", row, len(text))
     yield from store.upkeep()
     return Envelope(text, handle_of(row, store.settings))
+
+
+def inline(store: ResultStore, value: object) -> object:
+    """A value that stays in the window, as a model may see it: the value itself where nothing of it
+    is masked, else its JSON view or its text."""
+    return value if isinstance(value, OURS) else shown_value(store.mask, value)
 
 
 # --- the steps ------------------------------------------------------------------------------------

@@ -43,6 +43,7 @@ class Taking:
         subject: Subject = None,
     ) -> Any:
         """The value itself if it is short enough to stay in the window, else its `Envelope`.
+        Where fields of it are masked, a short one comes back as its JSON or its text without them.
 
         `tool` and `args` say which call made it; `call_id`, where a framework gives one, tells a
         replay of a call from a second call. `status="error"` marks a failed call. `preview` makes
@@ -52,7 +53,7 @@ class Taking:
         returned as its whole content if that is short.
         """
         if self._stays(value, tool):
-            return value
+            return offloading.inline(self.store, value)
         call = self._call(tool, args, call_id, status, subject)
         return self.store.run_flow(offloading.offload(self.store, self.scope, value, call, preview))
 
@@ -68,10 +69,13 @@ class Taking:
         subject: Subject = None,
     ) -> Any:
         """`offload`, with the work done off the event loop. Takes async iterators too."""
-        if self._stays(value, tool):
+        stays = self._stays(value, tool)
+        if stays and self.store.mask is None:
             return value
 
         def flow() -> Flow[object]:
+            if stays:
+                return offloading.inline(self.store, value)
             call = self._call(tool, args, call_id, status, subject)
             return (yield from offloading.offload(self.store, self.scope, given, call, preview))
 

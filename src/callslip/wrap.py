@@ -120,7 +120,10 @@ def _maker(
 ) -> Callable[..., Any]:
     plain = inspect.isroutine(fn) or isinstance(fn, functools.partial)
     called: Any = fn if plain else cast("Any", fn).__call__
-    stays = session._stays  # the one hot path: no flow for a short result
+    masked = session.store.mask is not None
+
+    def stays(value: Any, name: str) -> bool:  # the one hot path: no flow for a short result
+        return not masked and session._stays(value, name)
 
     def given(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Given:
         if not references.hold(args, kwargs):
@@ -146,7 +149,7 @@ def _maker(
                 args=_arguments(fn, args, kwargs),
                 preview=preview,
             )
-            for item in [value] if isinstance(value, Envelope) else kept:
+            for item in _items(value, kept, masked):
                 yield item
 
         return astreamed
@@ -164,7 +167,7 @@ def _maker(
                 args=_arguments(fn, args, kwargs),
                 preview=preview,
             )
-            yield from [value] if isinstance(value, Envelope) else kept
+            yield from _items(value, kept, masked)
 
         return streamed
 
@@ -201,6 +204,16 @@ def _maker(
 
 async def _then(value: Any, after: Callable[[Any], Any]) -> Any:
     return await after(await value)
+
+
+def _items(value: Any, kept: list[Any], masked: bool) -> Iterable[Any]:
+    """What a generator yields for a value that it was offloaded as: the envelope, or its own items
+    as they came; what may be seen of them where fields are masked."""
+    if isinstance(value, Envelope):
+        return [value]
+    if masked:
+        return value if isinstance(value, list) else [value]
+    return kept
 
 
 def _noted(items: Iterable[Any], kept: list[Any]) -> Iterator[Any]:

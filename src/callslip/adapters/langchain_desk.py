@@ -40,6 +40,8 @@ class Desk:
     """Offload whatever its size: the turn is over its budget."""
     exempt: bool = False
     """A result of a read-back tool: nothing of it goes, but for the hard cap."""
+    masked: bool = False
+    """What stays inline has been masked before: a mask need not leave its own work alone."""
     seen: Callable[[str], bool] | None = None
     """Whether an earlier handle is among the messages that the model will see."""
 
@@ -50,6 +52,12 @@ class Desk:
         if self.force or (size_of(value, self.hard_cap) or 0) > self.hard_cap:
             return False
         return self.exempt or self._session._stays(value, self.tool)
+
+    def inline(self, value: Any) -> Any:
+        """A value that stays, as the model may see it."""
+        if self.exempt or self.masked or self.is_stand_in(value):
+            return value
+        return offloading.inline(self.store, value)
 
     def is_stand_in(self, value: object) -> bool:
         """Whether a text is what already stands in for a result: never stored in its turn.

@@ -19,6 +19,8 @@ from callslip.adapters.langchain_desk import Desk, placed, shown
 from callslip.stacks.ops import Flow
 
 _OVERWRITE = "__overwrite__"
+_MASKED = "callslip_masked"
+"""In a message's `response_metadata`, which no provider is sent."""
 
 
 def arrived(desk: Desk, result: Any) -> Flow[Any]:
@@ -40,9 +42,13 @@ def message(desk: Desk, given: Any) -> Flow[Any]:
         content = yield from content_of(desk, given["content"], str(given.get("status") or ""))
         return given if content is given["content"] else {**given, "content": content}
     changes: dict[str, Any] = {}
-    content = yield from content_of(desk, given.content, "error" if given.status == "error" else "")
+    there = replace(desk, masked=_MASKED in given.response_metadata)
+    status = "error" if given.status == "error" else ""
+    content = yield from content_of(there, given.content, status)
     if content is not given.content:
         changes["content"] = content
+        if desk.store.mask is not None:
+            changes["response_metadata"] = {**given.response_metadata, _MASKED: True}
     artifact = yield from placed(desk, given.artifact)
     if artifact is not given.artifact:
         changes["artifact"] = artifact
@@ -52,7 +58,9 @@ def message(desk: Desk, given: Any) -> Flow[Any]:
 def content_of(desk: Desk, content: Any, status: str) -> Flow[Any]:
     """The content of a tool message: text, or a list of content blocks."""
     if isinstance(content, str):
-        return content if desk.stays(content) else (yield from shown(desk, content, status))
+        if desk.stays(content):
+            return desk.inline(content)
+        return (yield from shown(desk, content, status))
     if not isinstance(content, list):
         return content
     single = replace(desk, force=False)
@@ -76,9 +84,7 @@ def content_of(desk: Desk, content: Any, status: str) -> Flow[Any]:
 def _block(desk: Desk, block: Any, status: str) -> Flow[Any]:
     text = text_in(block)
     if text is not None:
-        if desk.stays(text):
-            return block
-        found = yield from shown(desk, text, status)
+        found = desk.inline(text) if desk.stays(text) else (yield from shown(desk, text, status))
         return block if found is text else with_text(block, str(found))
     if is_media(block):
         media = encoded(block)
@@ -88,7 +94,7 @@ def _block(desk: Desk, block: Any, status: str) -> Flow[Any]:
         found = yield from shown(replace(desk, force=True), raw, status)
         return {"type": "text", "text": found} if isinstance(found, str) else block
     if desk.stays(block):
-        return block
+        return desk.inline(block)
     value = block["json"] if block.get("type") == "json" and "json" in block else block
     found = yield from shown(desk, value, status)
     return {"type": "text", "text": found} if isinstance(found, str) else block
