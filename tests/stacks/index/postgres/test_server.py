@@ -319,3 +319,24 @@ def test_a_page_a_search_and_a_query_ask_the_index_once(
     # A large one: is it there, where do payloads go, is it there by now, and the row.
     assert trips == {**dict.fromkeys(trips, 1), "put large": 4}
     store.close()
+
+
+@pytest.mark.parametrize("password", ["pa#ss", "pa?ss", "pa[ss", "pa℀ss", "p:a+ss'\\"])
+def test_a_password_may_have_whatever_libpq_takes(
+    postgres: Postgres, password: str, tmp_path: Path
+) -> None:
+    role = postgres.new_role(password=password)
+    dsn = postgres.new_database(owner=role)
+    url = dsn.replace(f"{role}@", f"{role}:{password}@")
+    store = ResultStore(url, payloads=str(tmp_path), spool="")
+    assert store.session("a").put("x", tool="t").id
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://u:s%cret@h/d", "postgresql://u:s%20cret@h/d?sslmod=1"]
+)
+def test_what_libpq_does_not_read_is_a_setting_that_is_wrong(url: str) -> None:
+    with pytest.raises(SettingsError, match="libpq does not read it") as raised:
+        PostgresIndex(url)
+    assert "cret" not in "".join(traceback.format_exception(raised.value))

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import psycopg
 
-from callslip.errors import StoreUnavailable
+from callslip.errors import SettingsError, StoreUnavailable
 from callslip.limits import INDEX_SECONDS
 from callslip.stacks.index.address import address_of
 from callslip.stacks.index.postgres import schema
@@ -67,6 +67,13 @@ class Server:
 
     def __init__(self, url: str) -> None:
         self.address = address_of(url)
+        try:
+            psycopg.conninfo.conninfo_to_dict(self.address.conninfo)
+        except psycopg.ProgrammingError:  # which may quote a password
+            raise SettingsError(
+                f"url='{self.address.shown}?…': libpq does not read it; give options that it knows, "
+                "and percent-encode user and password"
+            ) from None
         self.pool = Pool(self.address)
         self._current = False
         self._made: Callable[..., Db] = Db
