@@ -21,6 +21,7 @@ def insert(db: sqlite3.Connection, op: ops.Insert) -> ops.Inserted | None:
     with adopting.held(db, scope.tenant, stored):
         session = sessions.open_session(db, scope, op.ttl, op.now)
         payload, adopted = adopting.adopt(db, session.tenant, given, stored)
+        about = subjects.of_ids(db, session, op.ids)
         id, created, ended = _take_id(db, op, session, payload)
         if created:
             if ended is not None:
@@ -49,7 +50,8 @@ def insert(db: sqlite3.Connection, op: ops.Insert) -> ops.Inserted | None:
                     session.next_seq,
                 ),
             )
-        subjects.add(db, session, id, op.subjects)
+        # What lives again is about whom it was about: its earlier row, or tombstone, took that along.
+        subjects.add(db, session, id, [*about.get(id, ()), *op.subjects])
         found = row_of(db, scope, session.n, id)
         assert found is not None
         return ops.Inserted(result=found[1], created=created, adopted=adopted)

@@ -30,6 +30,18 @@ def add(db: sqlite3.Connection, session: Session, id: bytes, names: Sequence[str
     )
 
 
+def of_ids(db: sqlite3.Connection, session: Session, ids: Sequence[str]) -> dict[bytes, list[str]]:
+    """Whom the results of those ids, or what is left of them, are about."""
+    found: dict[bytes, list[str]] = {}
+    for id in map(to_blob, ids):
+        rows = db.execute(
+            "SELECT name FROM subjects WHERE session = ? AND id = ?", (session.n, id)
+        ).fetchall()
+        if rows:
+            found[id] = [to_text(name) for (name,) in rows]
+    return found
+
+
 def add_to_fact(
     db: sqlite3.Connection, space: int, id: str, tenant: str, names: Sequence[str]
 ) -> None:

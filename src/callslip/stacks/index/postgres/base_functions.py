@@ -180,6 +180,9 @@ FUNCTIONS: tuple[str, ...] = (
         IF _seq IS NOT NULL AND _seq >= s.floor AND NOT chosen.ran_out THEN
             _created := false;
         ELSE
+            -- What lives again is about whom it was about.
+            _subjects := _subjects || ARRAY(SELECT x.name FROM subjects x
+                WHERE x.session = s.n AND x.id = chosen.id);
             IF _seq IS NOT NULL THEN
                 -- The row of an earlier life makes room.
                 DELETE FROM results WHERE session = s.n AND seq = _seq;

@@ -92,6 +92,7 @@ def remove(db: Db, op: RemoveSubject) -> Removed:
 
 def _refuse(db: Db, tenant: bytes, name: bytes, op: RemoveSubject) -> dict[bytes, list[int]]:
     """Raise `LegalHold` if any of it is held; the facts by their namespace."""
+    holding.reaching(db, op.tenant)  # none is placed until this is over
     held = db.execute(
         'SELECT s."user", s.name FROM subjects x JOIN sessions s ON s.n = x.session'
         " WHERE x.tenant = %s AND x.name = %s AND s.held LIMIT 1",
