@@ -13,8 +13,8 @@ from typing import Any
 
 from callslip.errors import LegalHold, StoreUnavailable
 from callslip.handle import Quota, Scope
-from callslip.limits import TOMBSTONE_SECONDS
-from callslip.stacks import auditops, fileops, ops
+from callslip.limits import FACT_VERSIONS, TOMBSTONE_SECONDS
+from callslip.stacks import auditops, fileops, memoryops, ops
 from callslip.testing.index_files import HOME, NOW, make_write, written
 from callslip.testing.index_rows import ODD, insert, make_row, put
 
@@ -178,6 +178,31 @@ class GoverningContract:
             assert error.reason == "over quota"
             assert index.run(ops.Get(op.result.scope, "res_d", NOW)) is None
 
+    def test_facts_that_are_held_stay_with_all_that_they_said(self) -> None:
+        index = self.open()
+        odd = ("a\0b" + ODD, "u\0" + ODD)
+        for space in (("acme", "ana"), odd, ("acme", "bob"), ("a", "u")):
+            remember(index, space, "one", source="a doctor", expires_at=NOW + 10)
+        for tenant, user in (("acme", "ana"), (odd[0], None)):
+            index.run(auditops.PlaceHold(tenant, user, None, "", "", NOW))
+        for space in (("acme", "ana"), odd):
+            remember(
+                index, space, "one", source="nobody", metadata={"ward": 3}, expires_at=NOW + 10
+            )
+            for n in range(FACT_VERSIONS + 5):
+                remember(index, space, f"other {n}", expires_at=NOW + 10)
+        # One at a time: what is held must not be in the way of the rest.
+        swept = [index.run(memoryops.SweepFacts(NOW + 99, 1)) for _ in range(3)]
+        assert swept == [1, 1, 0]
+        for space in (("acme", "ana"), odd):
+            past = index.run(memoryops.PastOf(space, "mem_k", NOW))
+            assert len(past) == FACT_VERSIONS + 6
+            said = [(each.text, each.source, dict(each.metadata)) for each in past[-2:]]
+            assert said == [("one", "nobody", {"ward": 3}), ("one", "a doctor", {})]
+        index.run(auditops.Release("acme", "ana", None))
+        remember(index, ("acme", "ana"), "the last")
+        assert len(index.run(memoryops.PastOf(("acme", "ana"), "mem_k", NOW))) == FACT_VERSIONS
+
     # --- subjects ---
 
     def test_all_that_is_about_a_subject_goes_over_all_sessions(self) -> None:
@@ -226,6 +251,17 @@ class GoverningContract:
         assert index.run(auditops.RemoveSubject("acme", "q", NOW, 9)).results == 1
         assert index.run(auditops.RemoveSubject("acme", "p", NOW, 9)).results == 0
 
+    def test_what_lives_again_is_about_whom_it_was_about(self) -> None:
+        index = self.open()
+        op = replace(insert(make_row(), "res_a"), expires_at=NOW + 10)
+        put(index, replace(op, subjects=("p",)))
+        index.run(ops.Remove("deleted", NOW, "acme", "ana", "s", "res_a"))
+        put(index, op)
+        assert index.run(auditops.SubjectsOf(HOME, "res_a")) == ("p",)
+        put(index, replace(op, now=NOW + 20, expires_at=NOW + 30, subjects=("q",)))
+        assert index.run(auditops.SubjectsOf(HOME, "res_a")) == ("p", "q")
+        assert index.run(auditops.RemoveSubject("acme", "p", NOW + 20, 9)).results == 1
+
     def test_what_is_held_is_not_deleted_by_subject(self) -> None:
         index = self.open()
         put(index, replace(insert(make_row(), "res_a"), subjects=("p",)))
@@ -247,6 +283,12 @@ class GoverningContract:
         assert found == [(HOME, "res_a", "search"), (two, "res_b", "search")]
         assert len(index.run(auditops.Holders("acme", digest, 1))) == 1
         assert index.run(auditops.Holders("t", digest, 9)) == []
+
+
+def remember(index: ops.Runs, space: tuple[str, ...], text: str, **told: Any) -> None:
+    """Tell a fact under one key."""
+    what = memoryops.Told(text, tuple(text.split()), text.encode().ljust(16)[:16], key="k", **told)
+    index.run(memoryops.Remember(space, what, ["mem_k"], NOW))
 
 
 def raises(kind: type[Exception], act: Callable[[], object]) -> Any:

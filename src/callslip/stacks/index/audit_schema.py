@@ -53,6 +53,12 @@ AUDIT: tuple[str, ...] = (
         since REAL NOT NULL
     )""",
     "CREATE INDEX holds_tenant ON holds (tenant)",
+    # Whose facts are in a namespace: its first two words, as bytes. SQLite's JSON ends a text at NUL.
+    "ALTER TABLE memory_spaces ADD COLUMN tenant BLOB",
+    "ALTER TABLE memory_spaces ADD COLUMN owner BLOB",
+    """UPDATE memory_spaces SET
+        tenant = CAST(json_extract(CAST(parts AS TEXT), '$[0]') AS BLOB),
+        owner = CAST(json_extract(CAST(parts AS TEXT), '$[1]') AS BLOB)""",
     # --- subjects ---
     # By id, not by row: it is true of a result, of the tombstone that it becomes, and of the version
     # of a file, whose id is `file:3`.
@@ -108,6 +114,11 @@ AUDIT: tuple[str, ...] = (
     END"""
         for verb in ("UPDATE", "DELETE")
     ),
+    # `INSERT OR REPLACE` deletes a row without a word to the triggers that refuse it.
+    """CREATE TRIGGER audit_never_replaced BEFORE INSERT ON audit
+    WHEN EXISTS (SELECT 1 FROM audit WHERE n = NEW.n) BEGIN
+        SELECT raise(ABORT, 'the audit is append-only');
+    END""",
     """CREATE TABLE auditing (
         one INTEGER PRIMARY KEY CHECK (one = 1),
         actor BLOB NOT NULL,
@@ -155,8 +166,7 @@ AUDIT: tuple[str, ...] = (
     f"""CREATE TRIGGER audit_fact BEFORE DELETE ON memories WHEN {_UNDER_WAY} BEGIN
         INSERT INTO audit (at, action, actor, tenant, user, id, cause)
         SELECT a.at, CASE WHEN OLD.expires_at <= a.at THEN 'expired' ELSE 'deleted' END, a.actor,
-            CAST(coalesce(json_extract(CAST(parts AS TEXT), '$[0]'), '') AS BLOB),
-            CAST(coalesce(json_extract(CAST(parts AS TEXT), '$[1]'), '') AS BLOB), OLD.id, a.cause
+            coalesce(m.tenant, x''), coalesce(m.owner, x''), OLD.id, a.cause
         FROM auditing a, memory_spaces m WHERE m.n = OLD.space;
     END""",
 )

@@ -22,9 +22,8 @@ _COVERS = (
 )
 
 KEEPS_FACTS = (
-    "EXISTS (SELECT 1 FROM holds h WHERE h.session IS NULL"
-    " AND h.tenant = CAST(json_extract(CAST(s.parts AS TEXT), '$[0]') AS BLOB) AND coalesce("
-    "h.user = CAST(json_extract(CAST(s.parts AS TEXT), '$[1]') AS BLOB), h.user IS NULL))"
+    "EXISTS (SELECT 1 FROM holds h WHERE h.session IS NULL AND h.tenant = s.tenant"
+    " AND (h.user IS NULL OR h.user = s.owner))"
 )
 """Whether a hold keeps the facts of a space `s`."""
 

@@ -23,7 +23,7 @@ from callslip.stacks.index.memory_rows import (
     settle,
     to_json,
 )
-from callslip.stacks.index.memory_rules import alike, merged, refiled, size_of, unchanged
+from callslip.stacks.index.memory_rules import alike, loses, merged, refiled, size_of, unchanged
 from callslip.stacks.index.rows import to_blob
 from callslip.stacks.memoryops import (
     Fact,
@@ -56,9 +56,9 @@ def remember(db: sqlite3.Connection, op: Remember) -> Remembered:
     if found is None:
         fact, outcome, before = _new(db, op, space), "new", None
     elif alike(found, told):
-        fact, outcome, before = _repeated(db, found, told, space, op.now), "repeated", None
+        fact, outcome, before = _repeated(db, found, told, space, op.now, held), "repeated", None
     else:
-        _keep_past(db, found, "superseded", op.now)
+        _keep_past(db, found, "superseded", op.now, held)
         told = replace(told, kind=told.kind or found.fact.kind)
         fact, outcome, before = (
             _changed(db, found, told, space, op.now, 1),
@@ -115,8 +115,13 @@ def _new(db: sqlite3.Connection, op: Remember, space: Space) -> Fact:
     return load(db, op.namespace, n)
 
 
-def _repeated(db: sqlite3.Connection, found: Row, told: Told, space: Space, now: float) -> Fact:
+def _repeated(
+    db: sqlite3.Connection, found: Row, told: Told, space: Space, now: float, held: bool
+) -> Fact:
     fact, kept = found.fact, merged(found, told)
+    if held and loses(found, kept):
+        _keep_past(db, found, "updated", now, held)
+        return _changed(db, found, kept, space, now, fact.count + 1)
     if refiled(found, kept):
         memory_words.drop(db, found.n, space.n, space.above)
         _found_by(db, found.n, kept, space)
@@ -167,7 +172,7 @@ def _write(
     count(db, space, 0, size_of(told) - found.size)
 
 
-def _keep_past(db: sqlite3.Connection, found: Row, why: str, now: float) -> None:
+def _keep_past(db: sqlite3.Connection, found: Row, why: str, now: float, held: bool) -> None:
     fact = found.fact
     db.execute(
         "INSERT INTO memory_past (fact, version, text, kind, source, metadata, since, until, why)"
@@ -184,10 +189,11 @@ def _keep_past(db: sqlite3.Connection, found: Row, why: str, now: float) -> None
             why,
         ),
     )
-    db.execute(
-        "DELETE FROM memory_past WHERE fact = ? AND version <= ?",
-        (found.n, fact.version - FACT_VERSIONS),
-    )
+    if not held:
+        db.execute(
+            "DELETE FROM memory_past WHERE fact = ? AND version <= ?",
+            (found.n, fact.version - FACT_VERSIONS),
+        )
 
 
 def _found_by(db: sqlite3.Connection, n: int, told: Told, space: Space) -> None:
@@ -233,7 +239,8 @@ def revise(db: sqlite3.Connection, op: Revise) -> Remembered | None:
         return Remembered("superseded", fact)
     if unchanged(found, told):
         return Remembered("repeated", fact)
-    _keep_past(db, found, "updated", op.now)
+    held = holding.of_memory(db, op.namespace) is not None
+    _keep_past(db, found, "updated", op.now, held)
     return Remembered(
         "superseded", _changed(db, found, told, space, op.now, fact.count), before=fact
     )

@@ -100,9 +100,10 @@ def make_space(db: sqlite3.Connection, namespace: Namespace) -> Space:
     """A namespace, made with those above it if it is new."""
     for depth in range(len(namespace) + 1):
         parts = namespace[:depth]
+        tenant, owner = (*map(to_blob, parts[:2]), None, None)[:2]
         db.execute(
-            "INSERT OR IGNORE INTO memory_spaces (path, parts) VALUES (?, ?)",
-            (path_of(parts), to_blob(json.dumps(parts, ensure_ascii=False))),
+            "INSERT OR IGNORE INTO memory_spaces (path, parts, tenant, owner) VALUES (?, ?, ?, ?)",
+            (path_of(parts), to_blob(json.dumps(parts, ensure_ascii=False)), tenant, owner),
         )
     space = find_space(db, namespace)
     assert space is not None

@@ -43,6 +43,14 @@ def refiled(found: Row, kept: Told) -> bool:
     return (kept.kind, dict(kept.metadata)) != (fact.kind, dict(fact.metadata))
 
 
+def loses(found: Row, kept: Told) -> bool:
+    """Whether a repeated fact is not all that it said any more: under a legal hold that must stay,
+    so it goes into the history."""
+    fact = found.fact
+    parts = (fact.text, fact.kind, fact.source, dict(fact.metadata))
+    return parts != (kept.text, kept.kind, kept.source, dict(kept.metadata))
+
+
 def unchanged(found: Row, told: Told) -> bool:
     """Whether a revised fact says the same in every part."""
     fact = found.fact

@@ -35,8 +35,9 @@ def _hold(row: Sequence[Any]) -> Hold:
 def place(db: Db, op: PlaceHold) -> Hold:
     """Do `auditops.PlaceHold`."""
     reach = (to_blob(op.tenant), _blob(op.user), _blob(op.session))
-    # A session that is opened just now is either seen here, or sees the hold.
-    db.execute("LOCK TABLE sessions IN SHARE ROW EXCLUSIVE MODE")
+    # A session that is opened just now is either seen here, or sees the hold. The holds first, as
+    # whoever removes something does.
+    db.execute("LOCK TABLE holds, sessions IN SHARE ROW EXCLUSIVE MODE")
     row = db.execute(
         'INSERT INTO holds (tenant, "user", session, reason, actor, since)'
         f" VALUES (%s, %s, %s, %s, %s, %s) RETURNING {_COLUMNS}",
@@ -49,7 +50,7 @@ def place(db: Db, op: PlaceHold) -> Hold:
 def release(db: Db, op: Release) -> Sequence[Hold]:
     """Do `auditops.Release`."""
     reach = (to_blob(op.tenant), _blob(op.user), _blob(op.session))
-    db.execute("LOCK TABLE sessions IN SHARE ROW EXCLUSIVE MODE")
+    db.execute("LOCK TABLE holds, sessions IN SHARE ROW EXCLUSIVE MODE")
     rows = db.execute(
         'DELETE FROM holds WHERE tenant = %s AND "user" IS NOT DISTINCT FROM %s'
         f" AND session IS NOT DISTINCT FROM %s RETURNING {_COLUMNS}",
@@ -115,3 +116,17 @@ def refuse_memory(db: Db, namespace: Namespace) -> None:
     found = of_memory(db, namespace)
     if found is not None:
         raise LegalHold(f"kept by {found}")
+
+
+KEEPS_FACTS = (
+    "EXISTS (SELECT 1 FROM holds h WHERE h.session IS NULL AND h.tenant = m.tenant"
+    ' AND (h."user" IS NULL OR h."user" = memory_user(s.path)))'
+)
+"""Whether a hold keeps a fact `m` of a space `s`."""
+
+
+def keeps_facts(db: Db, namespace: Namespace) -> bool:
+    """The same of a whole space. No other hold is placed until this transaction is over."""
+    tenant, *owner = namespace[:2] or ("",)
+    found = reaching(db, tenant)
+    return any(hold.session is None and hold.user in (None, *owner) for hold in found)

@@ -12,7 +12,7 @@ from typing import Any
 from callslip.errors import StoreUnavailable
 from callslip.limits import FACT_VERSIONS
 from callslip.stacks.index.memory_rows import COLUMNS, Row, row_of, to_json
-from callslip.stacks.index.memory_rules import alike, merged, refiled, size_of, unchanged
+from callslip.stacks.index.memory_rules import alike, loses, merged, refiled, size_of, unchanged
 from callslip.stacks.index.postgres import holding, memory_spaces
 from callslip.stacks.index.postgres.memory_spaces import Space, key_mark
 from callslip.stacks.index.postgres.memory_words import Changes
@@ -136,7 +136,7 @@ class Writing:
                 now,
                 why,
                 found.n,
-                fact.version - FACT_VERSIONS,
+                0 if self.held else fact.version - FACT_VERSIONS,
                 found.n,
                 found.n,
             ),
@@ -187,7 +187,11 @@ def remember(db: Db, op: Remember) -> Remembered:
         kept = merged(found, told)
         times = found.fact.count + 1
         again = refiled(found, kept)
-        did = Remembered("repeated", writing.write(found, kept, op.now, times, words=again))
+        if writing.held and loses(found, kept):
+            fact = writing.changed(found, kept, "updated", op.now, times)
+        else:
+            fact = writing.write(found, kept, op.now, times, words=again)
+        did = Remembered("repeated", fact)
     else:
         told = replace(told, kind=told.kind or found.fact.kind)
         fact = writing.changed(found, told, "superseded", op.now, 1)
@@ -223,6 +227,7 @@ def revise(db: Db, op: Revise) -> Remembered | None:
         return Remembered("superseded", fact)
     if unchanged(found, told):
         return Remembered("repeated", fact)
+    writing.held = holding.of_memory(db, op.namespace) is not None
     now_says = writing.changed(found, told, "updated", op.now, fact.count)
     writing.end()
     return Remembered("superseded", now_says, before=fact)

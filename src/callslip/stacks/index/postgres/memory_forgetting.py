@@ -26,18 +26,20 @@ def forget(server: Server, op: ForgetFacts) -> int:
     tenant = to_blob(op.namespace[0]) if op.namespace else None
     if op.id is not None or op.key is not None:
         return server.transact(lambda db: _forget_one(db, op), tenant=tenant, again=False)
-    server.transact(lambda db: holding.refuse_memory(db, op.namespace), tenant=tenant, again=True)
     return forget_below(server, op.namespace)
 
 
 def forget_below(server: Server, namespace: Namespace) -> int:
     """Delete every fact of a namespace and below; answer how many."""
     tenant = to_blob(namespace[0]) if namespace else None
+
+    def some(db: Db) -> int:
+        holding.refuse_memory(db, namespace)  # in each of them: a hold may come in between
+        return drop_below(db, namespace, STEP)
+
     gone = 0
     while True:
-        went = server.transact(
-            lambda db: drop_below(db, namespace, STEP), tenant=tenant, again=True
-        )
+        went = server.transact(some, tenant=tenant, again=True)
         gone += went
         if went < STEP:
             return gone
@@ -92,7 +94,7 @@ def sweep(db: Db, op: SweepFacts) -> int:
     """Do `memoryops.SweepFacts`. A namespace that others write to just now is left to the next."""
     rows = db.execute(
         "SELECT m.n, s.parts FROM memories m JOIN memory_spaces s ON s.n = m.space"
-        " WHERE m.expires_at <= %s ORDER BY m.expires_at LIMIT %s",
+        f" WHERE m.expires_at <= %s AND NOT {holding.KEEPS_FACTS} ORDER BY m.expires_at LIMIT %s",
         (op.now, op.limit),
     )
     spaces: dict[bytes, list[int]] = {}
@@ -109,8 +111,8 @@ def sweep(db: Db, op: SweepFacts) -> int:
             "SELECT n FROM memories WHERE n = ANY(%s::bigint[]) AND expires_at <= %s",
             (spaces[parts], op.now),
         )
-        if holding.of_memory(db, space.namespace) is not None:
-            continue
+        if holding.keeps_facts(db, space.namespace):
+            continue  # it was placed meanwhile
         writing = Writing(db, space)
         gone += writing.delete([n for (n,) in due])
         ended.append(writing)
