@@ -105,7 +105,9 @@ class Settings:
     def plain_folder(self) -> str:
         """The folder of plain files, absolute; "" where there are none."""
         where = self.payloads or ""
-        if not where.startswith("file:") or not where.endswith("?plain"):
+        if not where and self.on_a_server and "payloads=" in (self.url or ""):
+            where = place_of(self).payloads
+        if where[:7].lower() != "file://" or not where.endswith("?plain"):
             return ""
         return unquote(urlsplit(where).path).rstrip("/")
 

@@ -23,6 +23,7 @@ from callslip.stacks.payloads import open_payloads
 from callslip.stacks.savedops import NAME, AppendPlain, BeginPlain, id_in, saved_name
 from callslip.testing.faults import FaultyBackend
 from callslip.testing.payloads import PayloadsContract, key
+from tests.servers.postgres import Postgres
 
 TEXT = "".join(f"{n:06d} line of a log {n * 7919 % 1000003}\n" for n in range(30_000))
 
@@ -52,6 +53,24 @@ def opened(scratch: Path, **settings: Any) -> ResultStore:
 @pytest.fixture
 def session(scratch: Path) -> Session:
     return opened(scratch).session("Run 42: für Ana", user="ana", tenant="acme")
+
+
+@pytest.mark.parametrize("ways", ["in the index's URL", "FILE://"])
+def test_plain_files_are_the_same_however_they_are_asked_for(
+    ways: str, scratch: Path, postgres: Postgres
+) -> None:
+    where = f"{scratch.as_uri()}?plain"
+    if ways == "FILE://":
+        url, payloads = str(scratch.parent / "index"), where.replace("file:", "FILE:")
+    else:
+        url, payloads = f"{postgres.new_database()}?payloads={where}", None
+    store = ResultStore(url, payloads=payloads, spool="")
+    handle = store.session("a").put(TEXT, tool="t")
+    assert Path(handle.saved_to).read_text() == TEXT
+    assert files(scratch)
+    store.close()
+    with pytest.raises(SettingsError, match="plain files hold the content as it is"):
+        ResultStore(url, payloads=payloads, mask={"ssn": str})
 
 
 def files(scratch: Path) -> list[str]:
