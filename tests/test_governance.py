@@ -165,6 +165,55 @@ def test_the_audit_cannot_be_changed_nor_shortened(store: ResultStore, tmp_path:
     db.close()
 
 
+def test_an_entry_cannot_be_put_in_anothers_place(store: ResultStore, tmp_path: Path) -> None:
+    store.session("run").put("text")
+    before = store.audit()
+    with sqlite3.connect(tmp_path / "store" / "index.db") as db:
+        with pytest.raises(sqlite3.DatabaseError, match="append-only"):
+            db.execute("INSERT OR REPLACE INTO audit (n, at, action) VALUES (1, 0, 'read')")
+    db.close()
+    assert store.audit() == before
+
+
+def test_a_handle_that_is_shown_again_is_told(store: ResultStore) -> None:
+    session = store.session("run", user="ana")
+    id = session.put(ROWS).id
+    assert "customer 0" in str(session.handle(id))
+    assert did(store)[-1] == ("listed", "done", id)
+
+
+def test_a_copy_of_all_of_it_is_told(store: ResultStore, tmp_path: Path) -> None:
+    store.session("run").put(ROWS)
+    store.acting("ops:li").backup(tmp_path / "copy")
+    last = store.audit()[-1]
+    assert (last.action, last.actor) == ("copied", "ops:li")
+    assert ResultStore(tmp_path / "copy", spool="").audit()[-1] == last
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"action": "\ud800"}, {"action": "a\0"}, {"since": float("nan")}, {"until": "today"},
+        {"after": "x"}, {"limit": 1.5}, {"tenant": 5}, {"id": b"res_"},
+    ],
+)  # fmt: skip
+def test_what_cannot_be_asked_of_the_audit_is_said(
+    store: ResultStore, wrong: dict[str, Any]
+) -> None:
+    (name,) = wrong
+    with pytest.raises(SettingsError, match=f"{name}="):
+        store.audit(**wrong)
+    assert store.audit(after=2**80, limit=2**80) == []
+
+
+@pytest.mark.parametrize("wrong", [{"tenant": 7}, {"user": 7}, {"session": b"s"}, {"subject": 7}])
+def test_what_cannot_be_deleted_is_said(store: ResultStore, wrong: dict[str, Any]) -> None:
+    (name,) = wrong
+    for verb in (store.delete, store.proof):
+        with pytest.raises(SettingsError, match=f"{name}="):
+            verb(**wrong)  # type: ignore[operator]
+
+
 def test_a_read_that_cannot_be_told_of_is_not_done(
     store: ResultStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -386,6 +435,65 @@ def test_a_deletion_is_pending_until_the_objects_are_gone(
     proof = store.proof(subject="p")
     assert proof.complete
     assert [(entry.actor, entry.id) for entry in proof.erased] == [("dpo", id)]
+
+
+def test_what_had_gone_before_proves_nothing_of_what_goes_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quota = Quota(session_results=1)
+    store = ResultStore(tmp_path / "store", spool="", audit=True, quota=quota)
+    session = store.session("run", user="ana", tenant="acme")
+    id = session.put(ROWS).id
+    session.put("another")
+    store.gc()  # the first was evicted, and is erased
+    assert session.put(ROWS).id == id
+
+    def away(self: Any, op: Any, /, run: Any = FolderPayloads.run) -> Any:
+        if isinstance(op, ops.DeleteObjects):
+            raise StoreUnavailable("away", reason="unreachable")
+        return run(self, op)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FolderPayloads, "run", away)
+        store.delete(tenant="acme", user="ana")
+        proof = store.proof(tenant="acme", user="ana")
+        assert (proof.complete, [entry.id for entry in proof.pending]) == (False, [id])
+    store.gc()
+    assert store.proof(tenant="acme", user="ana").complete
+
+
+def test_a_version_whose_text_a_quota_took_is_proven_to_be_gone(tmp_path: Path) -> None:
+    quota = Quota(session_bytes=3000)
+    store = ResultStore(tmp_path / "store", spool="", audit=True, quota=quota)
+    pad = Scratchpad(store.session("run", subject="p"))
+    for n in range(5):
+        pad.write_file("plan.md", str(n) * 900)
+    assert store.delete(subject="p") == 5
+    proof = store.proof(subject="p")
+    assert proof.complete
+    assert len(proof.deleted) == 5
+
+
+def test_what_had_run_out_is_proven_to_be_gone(tmp_path: Path, clock: Clock) -> None:
+    retention = Retention(tools={"lab": 10})
+    store = ResultStore(tmp_path, spool="", audit=True, clock=clock, retention=retention)
+    id = store.session("run", subject="p").put(ROWS, tool="lab").id
+    clock.at += 11
+    store.delete(subject="p")
+    proof = store.proof(subject="p")
+    assert (proof.complete, {entry.id for entry in proof.erased}) == (True, {id})
+
+
+def test_no_plain_file_is_left_of_a_subject(tmp_path: Path) -> None:
+    folder = tmp_path / "scratch"
+    store = ResultStore(tmp_path / "store", payloads=f"file://{folder}?plain", spool="", audit=True)
+    gone = store.session("ward", subject="p").put(ROWS)
+    kept = store.session("other").put(ROWS)
+    files = lambda: {each.name for each in folder.rglob("*res_*")}  # noqa: E731
+    assert len(files()) == 2
+    store.delete(subject="p")
+    assert [name for name in files() if gone.id in name] == []
+    assert [kept.id in name for name in files()] == [True]
 
 
 def test_content_that_another_result_has_too_is_said_to_be_kept(store: ResultStore) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+import math
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from callslip import limits
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _AT_ONCE = 500
+_MOST = 2**62
 
 
 class Takes(Protocol):
@@ -169,8 +171,11 @@ class Governing:
         session: str | None,
         id: str | None,
     ) -> Flow[Proof]:
-        cause = None if subject is None else (yield from subject_cause(tenant, subject))
-        trail = Trail(0, _AT_ONCE, tenant, user, session, id, cause=cause)
+        trail = _trail(tenant, user, session, id, None, None, None, 0, _AT_ONCE)
+        if subject is not None:
+            if not isinstance(subject, str) or not subject:
+                raise SettingsError(f"subject={subject!r}: give a name")
+            trail = replace(trail, cause=(yield from subject_cause(tenant, subject)))
         return (yield from governing.proof(trail))
 
     # --- legal holds ------------------------------------------------------------------------------
@@ -200,7 +205,7 @@ class Governing:
         return await self.arun_flow(self._hold(tenant, user, session, reason))
 
     def _hold(self, tenant: str, user: str | None, session: str | None, reason: str) -> Flow[Hold]:
-        reach = _reach(tenant, user, session)
+        reach = reach_of(tenant, user, session)
         if not isinstance(reason, str):
             raise SettingsError(f"reason={reason!r}: give a string")
         return do(PlaceHold(*reach, reason, self.settings.actor, self.now()))
@@ -219,7 +224,7 @@ class Governing:
         return await self.arun_flow(self._release(tenant, user, session))
 
     def _release(self, tenant: str, user: str | None, session: str | None) -> Flow[int]:
-        return len((yield from do(Release(*_reach(tenant, user, session)))))
+        return len((yield from do(Release(*reach_of(tenant, user, session)))))
 
     def holds(
         self, *, tenant: str | None = None, user: str | None = None, session: str | None = None
@@ -237,7 +242,7 @@ class Governing:
     def _holds(self, tenant: str | None, user: str | None, session: str | None) -> Flow[list[Hold]]:
         if tenant is None and user is None and session is None:
             return list((yield from do(Holds())))
-        return list((yield from do(HeldBy(*_reach(tenant or "", user, session)))))
+        return list((yield from do(HeldBy(*reach_of(tenant or "", user, session)))))
 
 
 def _trail(
@@ -251,14 +256,26 @@ def _trail(
     after: int,
     limit: int,
 ) -> Trail:
-    return Trail(
-        max(after, 0), max(limit, 0), tenant, user, session, id, action, None, since, until
-    )
+    texts = {"tenant": tenant, "user": user, "session": session, "id": id, "action": action}
+    for name, text in texts.items():
+        if text is not None and not isinstance(text, str):
+            raise SettingsError(f"{name}={text!r}: give a string")
+    if action is not None and not action.isidentifier():
+        raise SettingsError(f"action={action!r}: give one word, such as 'read' or 'deleted'")
+    for name, at in (("since", since), ("until", until)):
+        if at is not None and (not isinstance(at, int | float) or math.isnan(at)):
+            raise SettingsError(f"{name}={at!r}: give seconds since the epoch")
+    for name, number in (("after", after), ("limit", limit)):
+        if not isinstance(number, int):
+            raise SettingsError(f"{name}={number!r}: give a whole number")
+    after, limit = (min(max(number, 0), _MOST) for number in (after, limit))
+    return Trail(after, limit, tenant, user, session, id, action, None, since, until)
 
 
-def _reach(
+def reach_of(
     tenant: str, user: str | None, session: str | None
 ) -> tuple[str, str | None, str | None]:
+    """What a hold or a deletion is of, as three names. Raises `SettingsError` for what is none."""
     for name, given in (("tenant", tenant), ("user", user), ("session", session)):
         if not isinstance(given, str) and (given is not None or name == "tenant"):
             raise SettingsError(f"{name}={given!r}: give a string")

@@ -13,9 +13,10 @@ from callslip import limits
 from callslip.errors import PayloadDamaged, SettingsError
 from callslip.settings import place_of
 from callslip.stacks import checking
+from callslip.stacks.auditops import Entry, Record
 from callslip.stacks.checking import Health
 from callslip.stacks.layout import AS_STORED
-from callslip.stacks.ops import Payloads, PutObject, ReadObject, Runs
+from callslip.stacks.ops import Payloads, PutObject, ReadObject, Runs, do
 from callslip.tending import Tending
 
 if TYPE_CHECKING:
@@ -120,6 +121,9 @@ class Operating(Tending):
             )
         if target.exists() and any(target.iterdir()):
             raise SettingsError(f"backup={str(target)!r} holds something; give a new folder")
+        if self.settings.audit:
+            entry = Entry("copied", self.now(), self.settings.actor)
+            self.run_flow(do(Record([entry])))  # first: what cannot be told is not done
         copy_index(source, target / "index.db")
         index = SqliteIndex(target / "index.db")
         try:

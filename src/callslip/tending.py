@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from callslip import limits
 from callslip.errors import SettingsError, StoreUnavailable
+from callslip.governing import reach_of
 from callslip.settings import Event, Settings
 from callslip.stacks import saving, upkeep
 from callslip.stacks.clock import SharedClock
@@ -180,8 +181,7 @@ class Tending:
     def _delete(
         self, tenant: str, user: str | None, session: str | None, subject: str | None
     ) -> Flow[int]:
-        if session is not None and user is None:
-            user = ""
+        tenant, user, session = reach_of(tenant, user, session)
         make: Callable[[], Flow[int]]
         if subject is None:
             op = Remove("deleted", self.now(), tenant, user, session, tombstones=False)
@@ -193,6 +193,12 @@ class Tending:
         else:
             make = partial(remove_subject, tenant, subject, self.now())
         removed = yield from make()
+        if self.settings.plain_folder:
+            # Those of what went whose payload another result has, too.
+            try:
+                yield from saving.tidy()
+            except StoreUnavailable as error:
+                logger.warning("plain files are left to gc: %s", error)
         if self.spool is not None and self._spool_waits():
             yield from aside(make())
         self.forget_all()

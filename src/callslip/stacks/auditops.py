@@ -90,6 +90,9 @@ class Trail(IndexOp["Sequence[Entry]"]):
     cause: str | None = None
     since: float | None = None
     until: float | None = None
+    pending: bool = False
+    """True: not the audit's own entries, but one of action `erasing` for each result and file version
+    that went and whose payload's object is yet to be deleted."""
 
 
 @dataclass(frozen=True, slots=True)

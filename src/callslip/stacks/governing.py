@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -54,21 +53,20 @@ def proof(trail: Trail) -> Flow[Proof]:
     """The proof of the deletions among those entries."""
     found: list[Entry] = []
     yield from walk(trail, found.append)
+    # What had run out and was yet to be swept went with a delete by subject all the same.
+    verbs = ("deleted", "closed") if trail.cause is None else ("deleted", "closed", "expired")
     # What a whole operation did is told beside, without an id.
-    deleted = [each for each in found if each.action in ("deleted", "closed") and _went(each)]
-    erased = [each for each in found if each.action == "erased"]
-    left = Counter((each.session, each.user, each.id) for each in deleted)
-    left.subtract((each.session, each.user, each.id) for each in erased)
-    pending = [
-        each
-        for each in deleted
-        if left[each.session, each.user, each.id] > 0 and not each.id.startswith("mem_")
+    deleted = [
+        each for each in found if each.action in verbs and each.id and each.outcome == "done"
     ]
+    erased = [each for each in found if each.action == "erased"]
+    # Asked of the index, not counted from the entries: a result may have gone before as well (and
+    # its object with it, or not yet), by a quota or its time.
+    left: set[tuple[str, str, str]] = set()
+    waiting = replace(trail, cause=None, pending=True)
+    yield from walk(waiting, lambda each: left.add((each.session, each.user, each.id)))
+    pending = [each for each in deleted if (each.session, each.user, each.id) in left]
     return Proof(tuple(deleted), tuple(erased), tuple(pending))
-
-
-def _went(entry: Entry) -> bool:
-    return bool(entry.id) and entry.outcome == "done"
 
 
 def remove_subject(tenant: str, subject: str, now: float) -> Flow[int]:

@@ -20,8 +20,11 @@ __all__ = ["Teller", "entry_of", "looked_up", "told"]
 T = TypeVar("T")
 Tells = Callable[[Any, Any, Entry], Sequence[Entry]]
 
-_TOLD_BY_ITSELF = frozenset({"delete", "share", "list"})
+_TOLD_BY_ITSELF = frozenset({"delete", "share"})
 """What a look-up is for that another operation follows, which is told."""
+
+_SAID = {"list": "listed"}
+"""What the audit calls an action of `authorize=` that has another name there."""
 
 
 def told(flow: Flow[T], teller: Teller) -> Flow[T]:
@@ -84,7 +87,7 @@ class Teller:
 def entry_of(action: str, scope: Scope, actor: str, at: float, cause: str = "") -> Entry:
     """An entry about a scope; by its user, if nobody else is named."""
     return Entry(
-        action=action,
+        action=_SAID.get(action, action),
         at=at,
         actor=actor or scope.user,
         tenant=scope.tenant,
@@ -146,7 +149,8 @@ def _insert(op: ops.Insert, answer: ops.Inserted | None, entry: Entry) -> list[E
 def _get(op: ops.Get, answer: object, entry: Entry) -> list[Entry]:
     if isinstance(answer, ops.Result) and op.action in _TOLD_BY_ITSELF:
         return []
-    return [looked_up(answer, _made(entry, action=op.action, id=op.id))]
+    said = _SAID.get(op.action, op.action)
+    return [looked_up(answer, _made(entry, action=said, id=op.id))]
 
 
 def _list(op: ops.List, answer: tuple[Sequence[object], int], entry: Entry) -> list[Entry]:

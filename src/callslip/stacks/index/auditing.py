@@ -14,6 +14,10 @@ from callslip.stacks.ops import Forget
 _COLUMNS = (
     "at, action, outcome, actor, tenant, user, session, id, tool, count, cause, detail"  # and n
 )
+_PENDING = (
+    "(SELECT n, 0.0 AS at, 'erasing' AS action, 'done' AS outcome, actor, tenant, user, session, id,"
+    " x'' AS tool, 1 AS count, cause, x'' AS detail FROM erasing)"
+)
 
 
 @contextmanager
@@ -97,8 +101,9 @@ def trail(db: sqlite3.Connection, op: Trail) -> Sequence[Entry]:
         if given is not None:
             where.append(f"{test} ?")
             values.append(given)
+    table = _PENDING if op.pending else "audit"
     rows = db.execute(
-        f"SELECT {_COLUMNS}, n FROM audit WHERE {' AND '.join(where)} ORDER BY n LIMIT ?",
+        f"SELECT {_COLUMNS}, n FROM {table} WHERE {' AND '.join(where)} ORDER BY n LIMIT ?",
         (*values, max(op.limit, 0)),
     )
     return [_entry(row) for row in rows]

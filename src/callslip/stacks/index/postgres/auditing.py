@@ -12,6 +12,10 @@ from callslip.stacks.index.rows import to_blob, to_text
 _COLUMNS = (
     'at, action, outcome, actor, tenant, "user", session, id, tool, count, cause, detail'  # and n
 )
+_PENDING = (
+    "(SELECT n, 0::float8 AS at, 'erasing' AS action, 'done' AS outcome, actor, tenant, \"user\","
+    " session, id, ''::bytea AS tool, 1::bigint AS count, cause, ''::bytea AS detail FROM erasing) p"
+)
 _KINDS = ("float8", "text", "text", *["bytea"] * 6, "bigint", "bytea", "bytea")
 _TEXTS = ("actor", "tenant", "user", "session", "id", "tool")
 
@@ -92,8 +96,9 @@ def trail(db: Db, op: Trail) -> Sequence[Entry]:
         if limit is not None:
             where.append(f"{test} %s")
             values.append(limit)
+    table = _PENDING if op.pending else "audit"
     rows = db.finish(
-        f"SELECT {_COLUMNS}, n FROM audit WHERE {' AND '.join(where)} ORDER BY n LIMIT %s",
+        f"SELECT {_COLUMNS}, n FROM {table} WHERE {' AND '.join(where)} ORDER BY n LIMIT %s",
         (*values, max(op.limit, 0)),
     )
     return [_entry(row) for row in rows]
