@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
 from callslip import limits
@@ -38,11 +39,9 @@ class SharedClock:
 
     def _ask(self, flow: Flow[T]) -> Flow[T]:
         began = self._own()
-        try:
+        with suppress(Exception):  # whatever it is, the flow meets it, and decides
             there = (yield from do(CheckIndex(write=False))).clock
-        except Exception:  # noqa: BLE001 - whatever it is, the flow meets it, and decides
-            # It cannot answer now; the next flow asks again.
-            return (yield from flow)
-        self._offset = 0.0 if there is None else there - (began + self._own()) / 2
-        self._asked_at = time.monotonic()
+            self._offset = 0.0 if there is None else there - (began + self._own()) / 2
+            self._asked_at = time.monotonic()
+        # Outside of the handler: what the flow raises does not come with the clock's error.
         return (yield from flow)

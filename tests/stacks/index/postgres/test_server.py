@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -19,7 +20,7 @@ from callslip.handle import Quota, Scope
 from callslip.settings import Settings, place_of, spool_of
 from callslip.stacks import fileops, ops
 from callslip.stacks.index import postgres as package
-from callslip.stacks.index.postgres import PostgresIndex, server
+from callslip.stacks.index.postgres import PostgresIndex, pool, server
 from callslip.testing.index import HOME, NOW, insert, make_row
 from callslip.testing.index_files import make_write
 from tests.servers.pgbouncer import PgBouncer
@@ -154,6 +155,27 @@ def test_a_sweep_leaves_what_others_work_on(opens: Opens, postgres: Postgres) ->
         assert index.run(ops.Count()).results == 1
     assert index.run(ops.Sweep(NOW + 20, 200, 1000.0)) is False
     assert index.run(ops.Count()).results == 0
+
+
+def test_what_refuses_a_worker_is_said(postgres: Postgres, tmp_path: Path) -> None:
+    role = postgres.new_role(password="hunter2")
+    owned = postgres.new_database(postgres.new_role())
+    database = owned.rpartition("/")[2]
+    assert ResultStore(owned, payloads=tmp_path).migrate().found == 0
+    right = postgres.dsn_of(database, role, "hunter2")
+    denied = "permission denied"
+    for url, reason, words in (
+        (postgres.dsn_of(database, role, "hunter3"), denied, "it refuses user or password"),
+        (postgres.dsn_of(database, "nobody_here"), denied, "it refuses user or password"),
+        (right.replace(database, "nowhere"), "failed", "there is no such database"),
+        (right.replace(f":{postgres.port}", ":1"), "unreachable", "nothing listens there"),
+        (f"{right}?sslmode=require", "unreachable", "TLS does not work with it"),
+        (right, "failed", "its role may not use that schema: docs/postgres.md, Rights"),
+    ):
+        with pytest.raises(StoreUnavailable) as caught:
+            ResultStore(url, payloads=tmp_path, spool="").session("s").put("text")
+        assert caught.value.reason == reason
+        assert str(caught.value).endswith(f"): {words}")
 
 
 def test_no_message_shows_a_password_a_statement_or_a_value(
@@ -340,3 +362,28 @@ def test_what_libpq_does_not_read_is_a_setting_that_is_wrong(url: str) -> None:
     with pytest.raises(SettingsError, match="libpq does not read it") as raised:
         PostgresIndex(url)
     assert "cret" not in "".join(traceback.format_exception(raised.value))
+
+
+def test_a_list_of_hosts_that_hang_is_through_within_the_bound(
+    url: str, postgres: Postgres, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "INDEX_SECONDS", 6.0)  # three hosts with two seconds each
+    waits: list[int] = []
+    connect = pool.Connection.connect
+
+    def recorded(*args: Any, connect_timeout: int, **given: Any) -> Any:
+        waits.append(connect_timeout)
+        return connect(*args, connect_timeout=connect_timeout, **given)
+
+    monkeypatch.setattr(pool.Connection, "connect", recorded)
+    proxy.hang()
+    hosts = ",".join([f"127.0.0.1:{proxy.port}"] * 3)
+    index = PostgresIndex(url.replace(f"127.0.0.1:{postgres.port}", hosts))
+    with pytest.raises(StoreUnavailable) as raised:
+        index.run(ops.Count())
+    assert raised.value.reason == "timed out"
+    assert sum(waits) * 3 <= server.INDEX_SECONDS  # psycopg waits that long for each
+    proxy.clear()
+    proxy.drop()
+    index.run(ops.Count())
+    index.close()

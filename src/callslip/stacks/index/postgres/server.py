@@ -5,6 +5,7 @@ What psycopg says is never passed on: its messages quote statements, values and 
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from copy import copy
@@ -43,6 +44,35 @@ _UNDONE = ("40001", "40P01")
 _ABSENT = ("3F000", "42P01", "42883")
 """A schema, a table or a function that is not there: it was dropped under us, or is of before."""
 
+_RIGHTS = "its role may not use that schema: docs/postgres.md, Rights"
+_DENIED, _AWAY = "permission denied", "unreachable"
+_REFUSALS = (
+    (
+        r"password authentication failed|no password supplied",
+        _DENIED,
+        "it refuses user or password",
+    ),
+    (r"role .* does not exist|no such user", _DENIED, "it refuses user or password"),
+    (r"no pg_hba\.conf entry|not permitted to log in", _DENIED, "this user may not come from here"),
+    (r"permission denied for database", _DENIED, "this user may not connect to that database"),
+    (r"database .* does not exist|no such database", "failed", "there is no such database"),
+    (r"failed to resolve host|translate host name", _AWAY, "there is no such host"),
+    (r"Connection refused", _AWAY, "nothing listens there"),
+    (r"not support SSL|root certificate|certificate verify", _AWAY, "TLS does not work with it"),
+)
+"""A connection that is refused has no SQLSTATE, only words, and none of ours in another language of
+the server's."""
+
+
+def _refusal(error: psycopg.Error) -> tuple[str, str]:
+    """The reason of a connection that was refused, and why in words of ours; "" for not known."""
+    if error.sqlstate is None and isinstance(error, psycopg.OperationalError):
+        said = str(error)
+        for form, reason, words in _REFUSALS:
+            if re.search(form, said):
+                return reason, words
+    return "", _RIGHTS if error.sqlstate in ("42501", *_ABSENT) else ""
+
 
 def reason_of(error: psycopg.Error) -> str:
     """The fixed words of `StoreUnavailable.reason` for a server's or the driver's error."""
@@ -50,7 +80,8 @@ def reason_of(error: psycopg.Error) -> str:
     if isinstance(error, TimedOut | psycopg.errors.ConnectionTimeout):
         return "timed out"
     if state is None:
-        return "unreachable" if isinstance(error, psycopg.OperationalError) else "failed"
+        away = "unreachable" if isinstance(error, psycopg.OperationalError) else "failed"
+        return _refusal(error)[0] or away
     if state[:2] == "28":
         return "permission denied"
     return "unreachable" if state[:2] == "08" else _REASONS.get(state, "failed")
@@ -59,7 +90,10 @@ def reason_of(error: psycopg.Error) -> str:
 def unavailable(error: psycopg.Error, shown: str) -> StoreUnavailable:
     """The error of ours that one of psycopg's becomes."""
     name = type(error).__name__ + (f", SQLSTATE {error.sqlstate}" if error.sqlstate else "")
-    return StoreUnavailable(f"the index {shown} could not answer ({name})", reason=reason_of(error))
+    why = f": {words}" if (words := _refusal(error)[1]) else ""
+    return StoreUnavailable(
+        f"the index {shown} could not answer ({name}){why}", reason=reason_of(error)
+    )
 
 
 class Server:
