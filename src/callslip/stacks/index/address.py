@@ -39,6 +39,14 @@ class Address:
     __str__ = __repr__
 
     @property
+    def hosts(self) -> int:
+        """How many hosts libpq tries, one after the other."""
+        _, where, query = _taken_apart(self.conninfo)
+        said = dict(parse_qsl(query))
+        lists = (where.partition("/")[0], said.get("host", ""), said.get("hostaddr", ""))
+        return 1 + max(each.count(",") for each in lists)
+
+    @property
     def identity(self) -> str:
         """Names this index on every machine, whatever password it is reached with: 16 hex digits."""
         user, where, query = _taken_apart(self.conninfo)

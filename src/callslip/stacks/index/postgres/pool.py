@@ -130,7 +130,9 @@ class Pool:
             connection.close()
 
     def _open(self, until: float) -> Connection:
-        left = min(INDEX_CONNECT_SECONDS, until - time.monotonic())
+        # Each host of a list has its turn within the bound, if there are no more than five of them.
+        left = (until - time.monotonic()) / self.address.hosts
+        left = min(INDEX_CONNECT_SECONDS, left)
         return Connection.connect(
             self.address.conninfo,
             autocommit=True,
