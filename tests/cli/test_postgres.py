@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.shell import shell
 from tests.servers.postgres import Postgres
 
@@ -23,3 +25,28 @@ def test_one_string_is_a_store_and_its_password_is_never_printed(
     said = [each.stdout + each.stderr for each in (put, read, missing)]
     assert f"@127.0.0.1:{postgres.port}".encode() in said[0]
     assert b"hunter2" not in b"".join(said)
+
+
+@pytest.mark.parametrize("as_option", [False, True])
+def test_what_is_said_of_a_store_is_said_without_its_password(
+    postgres: Postgres, tmp_path: Path, as_option: bool
+) -> None:
+    role = postgres.new_role(password="hunter2")
+    database = postgres.new_database(role).rpartition("/")[2]
+    url = f"{postgres.dsn_of(database, role, '' if as_option else 'hunter2')}?payloads=p"
+    url += "&password=hunter2" if as_option else ""
+    for words in (
+        ("put", "-"),
+        ("ls",),
+        ("stats",),
+        ("stats", "--json"),
+        ("doctor",),
+        ("doctor", "--json"),
+        ("migrate", "--check", "--json"),
+        ("backup", "copy"),
+        ("gc", "--json"),
+        ("verify", "--json"),
+    ):
+        ran = shell(tmp_path, *words, "--store", url, stdin=b"hello")
+        assert ran.returncode == (2 if words[0] == "backup" else 0), ran.stderr
+        assert b"hunter2" not in ran.stdout + ran.stderr, words

@@ -26,6 +26,13 @@ DEFAULT_SESSION = "cli"
 _IDS_COMPLETED = 200
 
 
+def without_password(where: str) -> str:
+    """A store's URL as it may be printed and copied about: libpq finds the password in PGPASSWORD
+    or ~/.pgpass."""
+    where = re.sub(r"(://[^/@:]*):[^/@]*@", r"\1@", where)
+    return re.sub(r"([?&])(ssl)?password=[^&]*&?", r"\1", where).rstrip("?&")
+
+
 @dataclass
 class Given:
     """What was given so far; an option after the command's name goes before one in front of it."""
@@ -42,6 +49,11 @@ class Given:
         if self.store is not None:
             return self.store
         return os.environ.get("CALLSLIP_STORE") or DEFAULT_STORE
+
+    @property
+    def shown(self) -> str:
+        """The store, to be printed."""
+        return without_password(self.where)
 
     @property
     def session_name(self) -> str:
@@ -73,7 +85,7 @@ class Given:
         # A first put that was killed leaves payloads and no index yet: gc has to get there.
         if must_exist and place.index and not (_found(place.index) or _found(place.payloads)):
             raise StoreUnavailable(
-                f"no store at {self.where}; --store or CALLSLIP_STORE names another, "
+                f"no store at {self.shown}; --store or CALLSLIP_STORE names another, "
                 "`callslip put FILE` makes one",
                 reason="unreachable",
             )
@@ -94,8 +106,7 @@ class Given:
             ("--keys", self.keys),
         ):
             if value:
-                # A password is not to be copied about: libpq finds it in PGPASSWORD or ~/.pgpass.
-                flags += [name, re.sub(r"(://[^/@:]*):[^/@]*@", r"\1@", value)]
+                flags += [name, without_password(value)]
         # Behind a "--" an option is none.
         at = words.index("--") if "--" in words else len(words)
         return shlex.join(["callslip", *words[:at], *flags, *words[at:]])

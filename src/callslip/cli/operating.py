@@ -30,7 +30,7 @@ def doctor(ctx: click.Context, quick: bool) -> int:
     health = store.health() if quick else store.examine()
     versions = _versions()
     if held.json:
-        out.json({"store": held.where, "ok": health.ok, **asdict(health), "versions": versions})
+        out.json({"store": held.shown, "ok": health.ok, **asdict(health), "versions": versions})
         return 0 if health.ok else 1
     rows = []
     for check in health.checks:
@@ -71,7 +71,7 @@ def migrate(ctx: click.Context, check: bool) -> int:
     store = held.open_store(must_exist=False)
     before = store.versions() if check else store.migrate()
     if held.json:
-        out.json({"store": held.where, **asdict(before), "current": before.current})
+        out.json({"store": held.shown, **asdict(before), "current": before.current})
     elif before.current:
         out.styled(f"the index has the newest tables, version {before.newest}")
     elif check:

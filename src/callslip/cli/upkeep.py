@@ -21,12 +21,12 @@ def stats(ctx: click.Context) -> None:
     held = given(ctx)
     totals = held.open_store().stats(tenant=held.tenant)
     if held.json:
-        out.json({"store": held.where, "tenant": held.tenant, **asdict(totals)})
+        out.json({"store": held.shown, "tenant": held.tenant, **asdict(totals)})
         return
     packed = human_size(totals.packed_bytes)
     if totals.content_bytes:
         packed += f", {totals.packed_bytes / totals.content_bytes:.0%} of it"
-    title = out.harmless(held.where) + (f"  tenant {held.tenant}" if held.tenant else "")
+    title = out.harmless(held.shown) + (f"  tenant {held.tenant}" if held.tenant else "")
     out.styled(out.style(title, bold=True) + "\n")
     facts = [
         ("sessions", f"{totals.sessions:,}"),
