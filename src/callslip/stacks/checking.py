@@ -75,7 +75,7 @@ def look(spool: bool) -> Flow[Health]:
         (yield from _checked("payloads", _listed())),
         (yield from _spool(spool)),
     ]
-    return Health(tuple(checks), time.monotonic() - began)
+    return Health(_said_once(checks), time.monotonic() - began)
 
 
 def examine(spool: bool, wall: Callable[[], float]) -> Flow[Health]:
@@ -90,7 +90,15 @@ def examine(spool: bool, wall: Callable[[], float]) -> Flow[Health]:
     if clocks:
         checks.append(_clock(clocks))
     checks.append((yield from _spool(spool)))
-    return Health(tuple(checks), time.monotonic() - began)
+    return Health(_said_once(checks), time.monotonic() - began)
+
+
+def _said_once(checks: list[Check]) -> tuple[Check, ...]:
+    """The index says where the payloads are: where it fails, they were not tried for themselves."""
+    index, payloads, *others = checks
+    if not index.ok and payloads.said == index.said:
+        payloads = Check(payloads.part, False, "not tried: the index says where they are")
+    return index, payloads, *others
 
 
 def touched() -> Flow[None]:
@@ -114,7 +122,7 @@ _ADVICE = {
     "timed out": "see what holds the server up: locks, load, the network between",
     "locked": "see which other process writes to the file for so long",
     "disk full": "make room, or give the store another place",
-    "permission denied": "see docs/operating.md for the rights that are needed",
+    "permission denied": "see docs/postgres.md and docs/object-storage.md for the rights it needs",
     "over quota": "raise the quota, or delete what is not needed",
     "failed": "see the server's own log for the same moment",
 }

@@ -170,7 +170,7 @@ def test_what_refuses_a_worker_is_said(postgres: Postgres, tmp_path: Path) -> No
         (right.replace(database, "nowhere"), "failed", "there is no such database"),
         (right.replace(f":{postgres.port}", ":1"), "unreachable", "nothing listens there"),
         (f"{right}?sslmode=require", "unreachable", "TLS does not work with it"),
-        (right, "failed", "its role may not use that schema: docs/postgres.md, Rights"),
+        (right, denied, "its role may not use that schema: docs/postgres.md, Rights"),
     ):
         with pytest.raises(StoreUnavailable) as caught:
             ResultStore(url, payloads=tmp_path, spool="").session("s").put("text")

@@ -28,6 +28,7 @@ _TRIES = 4
 _REASONS = {
     "53100": "disk full",
     "42501": "permission denied",
+    "3F000": "permission denied",  # asked again by then: without its USAGE a schema is not found
     "25006": "permission denied",
     "57014": "timed out",
     "55P03": "locked",
