@@ -4,8 +4,7 @@
 
     found = delegate(
         "Which candidates are true matches?", [compare], {"candidates": state["artifacts"]["all"]},
-        model="provider:model", session=store.session("run-42"),
-    )
+        model="provider:model", session=store.session("run-42"))
     found["result"], found["evidence_ids"], found.unresolved
 """
 
@@ -14,9 +13,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+try:
+    from langgraph.prebuilt import ToolRuntime
+except ImportError as error:
+    raise ImportError("langchain_delegate needs: pip install 'callslip[langchain]'") from error
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.tools import StructuredTool
-from langgraph.prebuilt import ToolRuntime
 
 from callslip.adapters.langchain import Offload
 from callslip.adapters.langchain_runner import AgentRunner
@@ -51,8 +53,7 @@ def delegate(
     options  `budget`, `keep_transcript`, `max_depth`, `resolves`, `instructions`, `cancelled`: as
              for `callslip.patterns.delegate.Delegation`
 
-    What goes wrong inside is told in the answer (`ok` False, `result` one sentence); interrupts
-    pass.
+    What goes wrong inside is told in the answer (`ok` False, a sentence); interrupts pass.
     """
     made = _made(model, session, max_result_tokens, middleware, **options)
     return made.run(task, tools, inputs)

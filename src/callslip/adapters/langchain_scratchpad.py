@@ -13,7 +13,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from langchain.agents.middleware import AgentMiddleware, ModelRequest
+try:
+    from langchain.agents.middleware import AgentMiddleware, ModelRequest
+except ImportError as error:
+    raise ImportError(
+        "callslip.adapters.langchain_scratchpad needs: pip install 'callslip[langchain]'"
+    ) from error
 from langchain_core.messages import HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_config

@@ -10,7 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from langchain_core.language_models.chat_models import BaseChatModel
+try:
+    from langchain_core.language_models.chat_models import BaseChatModel
+except ImportError as error:
+    raise ImportError(
+        "callslip.adapters.langchain_script needs: pip install 'callslip[langchain]'"
+    ) from error
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import Field

@@ -12,10 +12,15 @@ a result leaves the window is the LangChain adapter's, how it is stored the core
 
 from __future__ import annotations
 
-from callslip.team.agent import Agent
-from callslip.team.db import Db, InMemoryDb, PostgresDb, SqliteDb
-from callslip.team.output import Pause, RunEvent, RunOutput
-from callslip.team.team import Team
+try:
+    from callslip.team.agent import Agent
+    from callslip.team.db import Db, InMemoryDb, PostgresDb, SqliteDb
+    from callslip.team.output import Pause, RunEvent, RunOutput
+    from callslip.team.team import Team
+except ModuleNotFoundError as missing:
+    if missing.name is None or not missing.name.startswith(("langchain", "langgraph")):
+        raise
+    raise ImportError("callslip.team needs: pip install 'callslip[team]'") from missing
 
 __all__ = [
     "Agent",
