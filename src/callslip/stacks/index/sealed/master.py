@@ -92,6 +92,7 @@ class KeyFile:
         self._env = env
         self._boxes: dict[str, Box] = {}
         self._seed = b""
+        self._warned = False
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
@@ -154,7 +155,8 @@ class KeyFile:
         except (OSError, ValueError) as error:
             said = error.strerror if isinstance(error, OSError) else "it is not a text of ASCII"
             raise SettingsError(f"keys={self.where!r} cannot be read: {said}") from None
-        if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        if mode & (stat.S_IRWXG | stat.S_IRWXO) and not self._warned:
+            self._warned = True
             logger.warning("the key file %s can be read by others: chmod 600 it", self._place)
         return text
 
