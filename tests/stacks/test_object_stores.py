@@ -152,6 +152,14 @@ def test_a_bucket_that_is_not_there_is_no_damage(s3: Moto) -> None:
             store.run(op)
 
 
+def test_an_endpoint_without_tls_that_was_not_allowed_says_so(
+    s3: Moto, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AWS_ALLOW_HTTP")
+    with pytest.raises(StoreUnavailable, match="PUT, not sent: .* wants AWS_ALLOW_HTTP=true$"):
+        open_payloads(s3.url()).run(PutObject("a.cslip", [b"x"]))
+
+
 def test_the_environment_may_give_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
     for scheme, prefix in (("s3", "AWS"), ("gs", "GOOGLE"), ("az", "AZURE")):
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", "x")

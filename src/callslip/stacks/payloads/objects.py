@@ -229,4 +229,6 @@ def _told(error: Exception) -> str:
         said += ", timed out"
     elif "error sending request" in text:
         said += ", no answer"
+    elif "builder error" in text:
+        said += ", not sent: a server by http:// wants AWS_ALLOW_HTTP=true"
     return f"the object store: {said}"
