@@ -330,6 +330,18 @@ def test_a_copy_of_the_store_is_bound_and_payloads_have_to_have_a_place(
         each.close()  # type: ignore[union-attr]
 
 
+def test_one_string_is_enough_for_a_team(fresh: str, tmp_path: Path) -> None:
+    """`?payloads=` in its URL, as a store has it: plain files and all."""
+    scratch = tmp_path / "scratch"
+    database = PostgresDb(f"{fresh}&payloads=file://{scratch}?plain")
+    agent = Agent(id="a", model=scripted("hi"), db=database, offload_tool_results=True)
+    agent.run("Go.", session_id="s")
+    handle = agent.result_store.session("s").put("a line\n" * 9, tool="t")
+    assert Path(handle.saved_to).is_relative_to(scratch)
+    assert Path(handle.saved_to).read_text() == "a line\n" * 9
+    database.close()
+
+
 def test_results_go_with_a_session_though_nobody_says_where_payloads_are(
     fresh: str, tmp_path: Path
 ) -> None:

@@ -200,7 +200,8 @@ class PostgresDb(_Kept):
     db_url    as `ResultStore`'s: ``postgresql://…``, with its ``?schema=``; LangGraph's tables stand
               in that schema, beside ours. Made at the first use
     payloads  where large results are, as `ResultStore(payloads=…)`: a folder or an object store that
-              all workers reach. A store that brings a place of its own is bound with that
+              all workers reach, or `?payloads=` in the URL. A store that brings a place of its own is
+              bound with that
     keys      as `ResultStore`'s: seals runs, checkpoints and results
 
     Raises `SettingsError` for a wrong URL and where psycopg is missing, `ImportError` at the first
@@ -214,7 +215,8 @@ class PostgresDb(_Kept):
         from callslip.stacks.index.postgres.server import Server
 
         self._server = Server(db_url)
-        self._payloads = None if payloads is None else str(payloads)
+        said = self._server.address.payloads
+        self._payloads = said if payloads is None else str(payloads)
         self._kept: ResultStore | None = None
         super().__init__(db_url, PostgresRuns(self._server), keys)
 
