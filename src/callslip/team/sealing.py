@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 
-from callslip.errors import PayloadDamaged
+from callslip.errors import PayloadDamaged, StoreUnavailable
 from callslip.handle import Scope
 from callslip.stacks.index.runs import StoredRun
 from callslip.stacks.index.sealed.cipher import Box, Unopened, derived
 from callslip.stacks.index.sealed.holders import SessionKey, Tenant
-from callslip.stacks.index.sealed.ring import RUNS, Ring
+from callslip.stacks.index.sealed.ring import Ring, Stale
 
 if TYPE_CHECKING:
     from callslip.team.db import Runs
@@ -37,8 +37,20 @@ class SealedRuns:
         self._ring = ring
 
     def put(self, run: StoredRun) -> None:
-        tenant, scope = self._place(run.user, run.session)
-        key = self._ring.make_session(scope, tenant)
+        # Once more with new keys, where another process has destroyed those that are known here.
+        for _ in range(2):
+            try:
+                tenant, scope = self._place(run.user, run.session)
+                key = self._ring.make_session(scope, tenant)
+            except Stale:
+                continue
+            self._put(run, tenant, scope, key)
+            if self._ring.stands(key):
+                return
+            self._inner.remove(scope.user, scope.session, run.run)
+        raise StoreUnavailable("the session was deleted while its run was written", reason="failed")
+
+    def _put(self, run: StoredRun, tenant: Tenant, scope: Scope, key: SessionKey) -> None:
         sealed = replace(
             run,
             user=scope.user,
@@ -85,8 +97,8 @@ class SealedRuns:
         return gone
 
     def _place(self, user: str, session: str) -> tuple[Tenant, Scope]:
-        tenant = self._ring.tenant(RUNS)
-        return tenant, self._ring.scope(Scope(session, user, RUNS), tenant)
+        tenant = self._ring.runs()
+        return tenant, self._ring.scope(Scope(session, user), tenant)
 
     def _opened(
         self, row: StoredRun, user: str, session: str, tenant: Tenant, scope: Scope
@@ -110,7 +122,7 @@ class _Cipher:
     """What LangGraph's serializer seals with."""
 
     def __init__(self, ring: Ring) -> None:
-        self._box: Callable[[], Box] = lambda: Box(derived(ring.tenant(RUNS).secret, "checkpoints"))
+        self._box: Callable[[], Box] = lambda: Box(derived(ring.runs().secret, "checkpoints"))
 
     def encrypt(self, plaintext: bytes) -> tuple[str, bytes]:
         return "callslip", self._box().seal(plaintext, b"checkpoint")

@@ -10,10 +10,17 @@ class Tenant:
     """What seals a tenant's rows as far as they belong to no session."""
 
     def __init__(
-        self, name: str, token: str, secret: bytes, keys: dict[int, bytes], digests: bytes
+        self,
+        name: str,
+        token: str,
+        secret: bytes,
+        keys: dict[int, bytes],
+        digests: bytes,
+        made_at: float = 0.0,
     ) -> None:
         self.name = name
         self.token = token
+        self.made_at = made_at
         self.secret = secret
         self.keys = keys
         """By generation; what wraps the keys of sessions."""
@@ -61,3 +68,10 @@ class SessionKey:
         self.box = Box(derived(key, "rows"))
         self.paths = Fixed(key, "paths")
         self.views = derived(key, "views")
+        self.id = derived(key, "id", 8)
+        """Says which key sealed a row, where one that was destroyed may have."""
+        self._calls = derived(key, "calls")
+
+    def call(self, call: bytes) -> bytes:
+        """16 bytes that stand for the call that wrote a file; none for none."""
+        return mac(self._calls, call)[:16] if call else b""

@@ -69,7 +69,7 @@ class Recalling:
             told=facts.seal_told(op.told, tenant),
             subjects=[tenant.names.token(each) for each in op.subjects],
         )
-        return Step(sealed, lambda answer: _remembered(answer, op.namespace, tenant))
+        return Step(sealed, lambda answer: _remembered(answer, op.namespace, tenant), tenant)
 
     def _revise(self, op: memoryops.Revise) -> Step:
         tenant = self._names.there(_first(op.namespace))

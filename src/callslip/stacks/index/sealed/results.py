@@ -57,7 +57,7 @@ class Results:
             shape=rows.seal_file(op.shape, op.payload.lock, key, path),
             payload=rows.seal_payload(op.payload, tenant, rows.owned(op.payload, key)),
             view=rows.seal_view(op.view, key),
-            call=tenant.call(op.call),
+            call=key.call(op.call),
             subjects=[tenant.names.token(each) for each in op.subjects],
         )
 
@@ -148,7 +148,7 @@ class Results:
         if "view" in given:
             sealed["view"] = rows.seal_view(given["view"], key)
         if "call" in given:
-            sealed["call"] = tenant.call(given["call"])
+            sealed["call"] = key.call(given["call"])
 
         def opened(answer: fileops.File | None) -> fileops.File | None:
             return None if answer is None else _file(answer, tenant, key)
@@ -161,7 +161,7 @@ class Results:
         def opened(
             answer: tuple[Sequence[fileops.File], int | None],
         ) -> tuple[Sequence[fileops.File], int | None]:
-            found = [_file(file, tenant, key) for file in answer[0]]
+            found = [file for each in answer[0] if (file := _file_if_any(each, tenant, key))]
             return sorted(found, key=lambda file: to_bytes(file.path)) or (), answer[1]
 
         return Step(replace(op, scope=scope, view=rows.seal_view(op.view, key)), opened)
@@ -256,6 +256,16 @@ def _payload(payload: ops.Payload, tenant: Tenant, lock: bytes) -> ops.Payload:
 def _file(file: fileops.File, tenant: Tenant, key: SessionKey) -> fileops.File:
     try:
         return rows.open_file(file, tenant, key)
+    except Unopened:
+        raise _changed() from None
+
+
+def _file_if_any(file: fileops.File, tenant: Tenant, key: SessionKey) -> fileops.File | None:
+    """A file; None for one that was written while its session, and the key, were destroyed."""
+    try:
+        return rows.open_file(file, tenant, key)
+    except rows.Gone:
+        return None
     except Unopened:
         raise _changed() from None
 

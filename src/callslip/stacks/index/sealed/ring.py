@@ -42,12 +42,17 @@ T = TypeVar("T")
 
 _ROOT = "root"
 
-RUNS = "\0runs"
-"""The tenant that stands for the runs of teams: of no name that a person gives."""
+RUNS = b"runs"
+"""The kind of the tenant that stands for the runs of teams: no name that a person gives is of it."""
 
 _BATCH = 500
-_GENERATIONS_KEPT = 3
-"""Of the keys that wrap a tenant's sessions' keys: another process may use an older one for a while."""
+_REPLACED_SECONDS = 3600.0
+"""How long a key that wraps a tenant's sessions' keys stays once there is a newer one: other
+processes use it until they look again, and their clocks may be apart."""
+
+
+class Stale(Exception):
+    """A tenant's keys were destroyed since they were looked up. Never leaves this package."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +118,17 @@ class Ring:
 
     # --- tenants ------------------------------------------------------------------------------------
 
-    def token(self, tenant: str) -> str:
+    def token(self, tenant: str, kind: bytes = b"tenant") -> str:
         """What stands for a tenant in the index."""
-        return to_token(mac(self.root(), b"tenant", to_bytes(tenant))[:18])
+        return to_token(mac(self.root(), kind, to_bytes(tenant))[:18])
 
-    def tenant(self, name: str) -> Tenant:
+    def runs(self) -> Tenant:
+        """The tenant that stands for the runs of teams."""
+        return self.tenant("", RUNS)
+
+    def tenant(self, name: str, kind: bytes = b"tenant") -> Tenant:
         """The tenant of that name, with keys of its own from its first use on."""
-        token = self.token(name)
+        token = self.token(name, kind)
         found = self.tenant_of(token)
         if found is None:
             # Digests, and so ids, are the same in every store of one key file: a run that is done
@@ -151,6 +160,7 @@ class Ring:
             from_token(held["secret"]),
             {int(generation): from_token(key) for generation, key in held["keys"].items()},
             from_token(held["digests"]),
+            row.made_at,
         )
         return self._keep(row.name, tenant)
 
@@ -171,12 +181,17 @@ class Ring:
         return None if row is None else self._session_in(row, tenant)
 
     def make_session(self, scope: Scope, tenant: Tenant) -> SessionKey:
-        """The keys of a session, in tokens, made if there are none."""
+        """The keys of a session, in tokens, made if there are none. Raises `Stale`: what a tenant
+        wraps whose own keys were destroyed meanwhile, nobody would ever open."""
         found = self.session(scope, tenant)
         if found is None:
             name = _name(scope)
             row = KeyRow(name, _sealed_by(tenant, name, fresh()), self._clock())
-            found = self._session_in(self._index.run(AddKey(row)), tenant)
+            added = self._index.run(AddKey(row))
+            if not self.stands(tenant):
+                self.destroy([name])
+                raise Stale
+            found = self._session_in(added, tenant)
         return found
 
     def _session_in(self, row: KeyRow, tenant: Tenant) -> SessionKey:
@@ -201,12 +216,14 @@ class Ring:
                 "the index was changed, or is damaged"
             ) from None
 
-    def stands(self, key: SessionKey) -> bool:
+    def stands(self, key: SessionKey | Tenant) -> bool:
         """Whether a key that was just used is still there: what it sealed can be opened again."""
-        row = self._index.run(GetKey(key.name))
+        name = f"t:{key.token}" if isinstance(key, Tenant) else key.name
+        row = self._index.run(GetKey(name))
         if row is not None and row.made_at == key.made_at:
             return True
-        self.drop([key.name])
+        # The tenant's may have gone with it.
+        self.drop([name, f"t:{name.split(':')[1]}"])
         return False
 
     # --- wrapping anew, and destroying --------------------------------------------------------------
@@ -237,6 +254,7 @@ class Ring:
         held = json.loads(self._opened(row))
         newest = max(int(each) for each in held["keys"]) + 1
         held["keys"][str(newest)] = to_token(fresh())
+        held.setdefault("made", {})[str(newest)] = self._clock()
         done = self._rewrapped(row, json.dumps(held).encode())
         tenant = self.tenant_of(name[2:])
         if not done or tenant is None:
@@ -244,14 +262,18 @@ class Ring:
         for each in self._rows(f"s:{tenant.token}:"):
             new = _sealed_by(tenant, each.name, self._session_key(each, tenant))
             done += self._index.run(SwapKey(each.name, each.wrapped, new))
-        # Now only: what a generation that goes had wrapped is wrapped by the newest.
+        # Now only, and of what is there now: another process may have added a key meanwhile. One that
+        # was replaced long ago wraps nothing any more: this went through all, and nobody knows it.
         row = self._index.run(GetKey(name))
-        held["keys"] = {
-            each: key
-            for each, key in held["keys"].items()
-            if int(each) > newest - _GENERATIONS_KEPT
-        }
         if row is not None:
+            held = json.loads(self._opened(row))
+            made, now = held.get("made", {}), self._clock()
+            held["keys"] = {
+                each: key
+                for each, key in held["keys"].items()
+                if int(each) >= newest
+                or now - made.get(str(int(each) + 1), now) < _REPLACED_SECONDS
+            }
             self._rewrapped(row, json.dumps(held).encode())
         return done
 
@@ -282,6 +304,10 @@ class Ring:
         """Destroy keys by the names of their rows."""
         self.drop(rows)
         return self._index.run(DropKeys(rows))
+
+    def destroy_below(self, token: str) -> int:
+        """Destroy the keys of all sessions of a tenant."""
+        return self.destroy([row.name for row in self._rows(f"s:{token}:")])
 
     def tenants(self) -> Iterator[Tenant]:
         """Every tenant that has keys."""

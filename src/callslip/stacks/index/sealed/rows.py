@@ -30,6 +30,11 @@ from callslip.stacks.index.sealed.cipher import (
 from callslip.stacks.index.sealed.holders import SessionKey, Tenant
 from callslip.stacks.ops import Payload, Result, Tombstone
 
+
+class Gone(Unopened):
+    """What was sealed with a key that the session has no more."""
+
+
 _HEAD = b"head"
 _ROW = b"row"
 _FILE = b"file"
@@ -188,13 +193,15 @@ def seal_view(view: View, key: SessionKey) -> View:
 def seal_file(shape: Shape, lock: bytes, key: SessionKey, path: str) -> Shape:
     """The shape of a version of the file at `path` (a token), with the lock of its payload."""
     sealed = key.box.seal(packed(shape_to_blob(shape), lock), _FILE + path.encode())
-    return _cover(shape, sealed)
+    return _cover(shape, key.id + sealed)
 
 
 def open_file(file: File, tenant: Tenant, key: SessionKey) -> File:
-    """A version of a file again. Raises `Unopened`."""
-    about = _FILE + file.path.encode()
-    shape, lock = unpacked(key.box.open(from_token(file.shape.mime), about))
+    """A version of a file again. Raises `Unopened`, and `Gone` for one of a key that was destroyed."""
+    about, sealed = _FILE + file.path.encode(), from_token(file.shape.mime)
+    if sealed[:8] != key.id:
+        raise Gone
+    shape, lock = unpacked(key.box.open(sealed[8:], about))
     payload = None if file.payload is None else open_payload(file.payload, tenant, lock)
     path = key.paths.text(file.path)
     return replace(file, path=path, shape=shape_from_blob(shape), payload=payload)

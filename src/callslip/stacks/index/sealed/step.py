@@ -24,7 +24,7 @@ class Step:
 
     op: IndexOp[Any]
     open: Callable[[Any], Any] = _same
-    key: SessionKey | None = None
+    key: SessionKey | Tenant | None = None
 
 
 class Names:

@@ -103,6 +103,8 @@ class Trails:
 
     def place_hold(self, op: auditops.PlaceHold) -> Step:
         # A hold may come before the first result: the tenant gets its keys now.
+        # And no keys that another process has destroyed: in their names it would hold nothing.
+        self._ring.drop([f"t:{self._ring.token(op.tenant)}"])
         tenant, store = self._ring.tenant(op.tenant), self._names.store
         sealed = replace(
             self._reach(op, tenant), reason=store.token(op.reason), actor=store.token(op.actor)

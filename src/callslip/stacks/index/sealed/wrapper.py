@@ -13,11 +13,11 @@ from callslip.stacks.checkops import CheckIndex
 from callslip.stacks.index.sealed.master import Master
 from callslip.stacks.index.sealed.recalling import Recalling
 from callslip.stacks.index.sealed.results import Results
-from callslip.stacks.index.sealed.ring import RUNS, Ring
+from callslip.stacks.index.sealed.ring import RUNS, Ring, Stale
 from callslip.stacks.index.sealed.step import Names, Step
 from callslip.stacks.index.sealed.trail import Trails
 from callslip.stacks.keyops import Rewrap, Shred
-from callslip.stacks.memoryops import ListFacts, Which
+from callslip.stacks.memoryops import ForgetFacts, ListFacts, Remember, Remembered, Which
 
 T = TypeVar("T")
 
@@ -109,7 +109,10 @@ class Sealed:
         step = self._steps.get(type(op))
         if step is None:
             raise TypeError(f"an index with keys does not run {type(op).__name__}")
-        return step(op)
+        try:
+            return step(op)
+        except Stale:  # it is looked up again, and made anew
+            return step(op)
 
     # --- the audit ----------------------------------------------------------------------------------
 
@@ -157,16 +160,16 @@ class Sealed:
 
     def _after(self, op: Any, step: Step, answer: Any) -> None:
         if step.key is not None and not self.ring.stands(step.key):
-            self._undo(op, answer)
+            self._undo(step, answer)
         inner = op.op if isinstance(op, auditops.Audited) else op
         if isinstance(inner, ops.Remove) and inner.id is None and not inner.tombstones:
             self._shred(Shred(inner.tenant, inner.user, inner.session))
         elif isinstance(inner, ops.Repair) and inner.mend:
             for tenant in list(self.ring.tenants()):
-                if tenant.name != RUNS:
+                if tenant.token != self.ring.token("", RUNS):
                     self.ring.shred(tenant.name, None, None, KEYS_IDLE_SECONDS)
 
-    def _undo(self, op: Any, answer: Any) -> None:
+    def _undo(self, step: Step, answer: Any) -> None:
         """What was just sealed cannot be opened again: its key was destroyed meanwhile."""
         if isinstance(answer, ops.Inserted):
             result = answer.result
@@ -175,14 +178,23 @@ class Sealed:
                 "deleted", 0.0, scope.tenant, scope.user, scope.session, result.id, False
             )
             self.inner.run(gone)
+        elif isinstance(answer, Remembered):
+            sealed = cast(
+                "Remember", step.op.op if isinstance(step.op, auditops.Audited) else step.op
+            )
+            self.inner.run(ForgetFacts(sealed.namespace, answer.fact.id))
         raise StoreUnavailable(
-            "the session was deleted, and its keys destroyed, while it was written", reason="failed"
+            "what it belongs to was deleted, and the keys destroyed, while it was written",
+            reason="failed",
         )
 
     def _shred(self, op: Shred) -> int:
         gone = self.ring.shred(op.tenant, op.user, op.session)
         if op.user is None and op.session is None and not self._holds_any(op.tenant):
-            gone += self.ring.destroy([f"t:{self.ring.token(op.tenant)}"])
+            token = self.ring.token(op.tenant)
+            gone += self.ring.destroy([f"t:{token}"])
+            # Those that a worker has made since: it must see that they are of no use.
+            gone += self.ring.destroy_below(token)
         return gone
 
     def _holds_any(self, tenant: str) -> bool:

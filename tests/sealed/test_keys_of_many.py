@@ -1,0 +1,140 @@
+"""Several processes with one store's keys: what one wraps anew or destroys, others know for a while.
+
+Two stores in one process stand for two processes: each has a ring of keys of its own.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from callslip import ResultStore, StoreUnavailable
+from callslip.patterns.memory import Memory
+from callslip.patterns.scratchpad import Scratchpad
+from callslip.stacks.index.sealed.master import new_key_file
+from callslip.stacks.index.sealed.ring import Ring
+from callslip.stacks.keyops import KeyRow
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> dict[str, str]:
+    new_key_file(tmp_path / "key")
+    return {"url": str(tmp_path / "store"), "keys": str(tmp_path / "key"), "spool": ""}
+
+
+def test_two_that_rotate_the_keys_of_sessions_at_once_lose_none(
+    place: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = ResultStore(**place), ResultStore(**place)
+    ids = {n: one.session(f"s{n}", tenant="acme").put(f"content {n}").id for n in range(5)}
+    rows, turns = Ring._rows, [two]
+
+    def meanwhile(ring: Ring, prefix: str) -> Iterator[KeyRow]:
+        yield from rows(ring, prefix)
+        if prefix.startswith("s:") and turns:
+            turns.pop().rotate_keys(sessions=True)
+
+    monkeypatch.setattr(Ring, "_rows", meanwhile)
+    one.rotate_keys(sessions=True)
+    monkeypatch.setattr(Ring, "_rows", rows)
+    again = ResultStore(**place)
+    for n, id in ids.items():
+        assert again.session(f"s{n}", tenant="acme").load(id) == f"content {n}"
+
+
+def test_what_is_written_under_a_key_that_was_replaced_many_times_is_read(
+    place: dict[str, str],
+) -> None:
+    worker, other = ResultStore(**place), ResultStore(**place)
+    worker.session("s", tenant="acme").put("first")
+    for _ in range(5):
+        other.rotate_keys(sessions=True)
+    id = worker.session("new", tenant="acme").put("acknowledged").id
+    assert ResultStore(**place).session("new", tenant="acme").load(id) == "acknowledged"
+
+
+def test_a_key_that_was_replaced_long_ago_goes(
+    place: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = ResultStore(**place)
+    id = store.session("s", tenant="acme").put("kept").id
+    ring = store._backend.index.inner._opened.ring
+    for _ in range(3):
+        store.rotate_keys(sessions=True)
+    assert len(ring.tenant("acme").keys) == 4
+    monkeypatch.setattr("callslip.stacks.index.sealed.ring._REPLACED_SECONDS", 0.0)
+    store.rotate_keys(sessions=True)
+    assert len(ring.tenant("acme").keys) == 1
+    assert ResultStore(**place).session("s", tenant="acme").load(id) == "kept"
+
+
+def test_what_a_worker_stores_after_its_tenant_was_shredded_elsewhere_is_not_lost(
+    place: dict[str, str],
+) -> None:
+    worker, other = ResultStore(**place), ResultStore(**place)
+    worker.session("s", tenant="acme").put("before")
+    assert other.shred(tenant="acme") == 1
+    id = worker.session("new", tenant="acme").put("acknowledged").id
+    assert ResultStore(**place).session("new", tenant="acme").load(id) == "acknowledged"
+    assert worker.session("new", tenant="acme").load(id) == "acknowledged"
+
+
+def test_a_fact_that_is_told_after_its_tenant_was_shredded_is_kept_or_refused(
+    place: dict[str, str],
+) -> None:
+    worker, other = ResultStore(**place), ResultStore(**place)
+    mine = Memory(worker, ("acme", "ana"))
+    mine.remember("Ana likes tables")
+    other.shred(tenant="acme")
+    with pytest.raises(StoreUnavailable):
+        mine.remember("Ana likes charts")
+    mine.remember("Ana likes maps")
+    seen = Memory(ResultStore(**place), ("acme", "ana"))
+    assert [fact.text for fact in seen.recall("Ana likes").facts] == ["Ana likes maps"]
+    assert seen.list().total == 1, "nothing is left of what was refused"
+
+
+def test_a_hold_that_is_placed_after_its_tenant_was_shredded_holds(place: dict[str, str]) -> None:
+    from callslip.errors import LegalHold
+
+    worker, other = ResultStore(**place), ResultStore(**place)
+    worker.session("s", user="ana", tenant="acme").put("before")
+    other.shred(tenant="acme")
+    worker.hold(tenant="acme", user="ana", reason="case 7")
+    other.session("s", user="ana", tenant="acme").put("after")
+    with pytest.raises(LegalHold, match="case 7"):
+        other.shred(tenant="acme", user="ana")
+
+
+def test_a_file_that_is_written_while_its_session_is_destroyed_hides_no_other(
+    place: dict[str, str],
+) -> None:
+    worker, other = ResultStore(**place), ResultStore(**place)
+    pad = Scratchpad(worker.session("s", tenant="acme"))
+    pad.write_file("before.md", "before")
+    other.shred(tenant="acme", user="", session="s")
+    with pytest.raises(StoreUnavailable):
+        pad.write_file("lost.md", "refused")
+    pad.write_file("kept.md", "kept")
+    listed = str(pad.list_files())
+    assert "kept.md" in listed and "lost.md" not in listed and "before.md" not in listed
+    assert "kept" in str(pad.read_file("kept.md"))
+
+
+def test_no_name_of_a_tenant_is_that_of_the_runs_of_teams(place: dict[str, str]) -> None:
+    store = ResultStore(**place)
+    store.session("s", tenant="\0runs").put("x")
+    ring = store._backend.index.inner._opened.ring
+    runs = ring.runs()
+    assert ring.tenant("\0runs").token != runs.token
+    store.shred(tenant="\0runs")
+    store.shred(tenant="")
+    assert ring.stands(runs)
+    file = Path(place["url"]) / "index.db-keys"
+    with sqlite3.connect(file) as keys:
+        names = {name for (name,) in keys.execute("SELECT name FROM keys")}
+    keys.close()
+    assert names == {"root", f"t:{runs.token}"}
