@@ -11,6 +11,7 @@ from typing import Any
 
 from callslip.errors import LegalHold
 from callslip.handle import Quota, Scope
+from callslip.limits import TOMBSTONE_SECONDS
 from callslip.stacks import auditops, memoryops, ops
 from callslip.stacks.telling import Teller
 from callslip.testing.index_files import HOME, NOW
@@ -135,6 +136,24 @@ class AuditContract:
         assert index.run(ops.Get(HOME, "res_a", NOW)) is None
         found = index.run(auditops.Trail(0, 9, tenant="acme", user="ana", session="s"))
         assert [each.action for each in found] == ["stored"]
+
+    def test_a_tombstone_that_goes_by_subject_is_told(self) -> None:
+        index = self.open()
+        for id, about in (("res_a", ("p",)), ("res_b", ("p",)), ("res_c", ("q",))):
+            put(index, replace(insert(make_row(id), id, ttl=10.0), subjects=about))
+        index.run(ops.Remove("deleted", NOW, "acme", "ana", "s", "res_a"))
+        index.run(ops.Remove("deleted", NOW, "acme", "ana", "s", "res_c"))
+        op = auditops.RemoveSubject("acme", "p", NOW, 9, cause="subject:1")
+        assert _told(index, op, "dpo") == auditops.Removed(results=1)
+        found = index.run(auditops.Trail(0, 9, cause="subject:1"))
+        assert [(e.action, e.id, e.actor) for e in found] == [
+            ("deleted", "res_a", "dpo"), ("deleted", "res_b", "dpo"), ("deleted", "", "dpo"),
+            ("erased", "res_b", "dpo"),
+        ]  # fmt: skip
+        late = NOW + TOMBSTONE_SECONDS * 3
+        _told(index, ops.Sweep(late, 200, 1000.0))
+        assert index.run(ops.Count()).tombstones == 0
+        assert index.run(auditops.Trail(found[-1].n, 9)) == []
 
     def test_facts_are_told_held_and_deleted_by_subject(self) -> None:
         index = self.open()

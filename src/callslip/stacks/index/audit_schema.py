@@ -145,6 +145,12 @@ AUDIT: tuple[str, ...] = (
     f"""CREATE TRIGGER audit_tombstone AFTER INSERT ON tombstones WHEN {_UNDER_WAY} BEGIN
         {_ENTRY} SELECT a.at, NEW.why, {_BY}, NEW.id, a.cause FROM {_WHOSE} WHERE s.n = NEW.session;
     END""",
+    # What only says what was there is told with a delete by subject, and not as its time is over.
+    f"""CREATE TRIGGER audit_tombstone_gone AFTER DELETE ON tombstones
+    WHEN EXISTS (SELECT 1 FROM auditing WHERE cause <> x'') BEGIN
+        {_ENTRY} SELECT a.at, 'deleted', {_BY}, OLD.id, a.cause FROM {_WHOSE}
+            WHERE s.n = OLD.session;
+    END""",
     # Before the row goes: what counts references would take the payload's key with it.
     f"""CREATE TRIGGER audit_result BEFORE DELETE ON results WHEN {_UNDER_WAY} BEGIN
         {_ENTRY} SELECT a.at, CASE WHEN OLD.seq < s.floor THEN 'expired' ELSE 'deleted' END,

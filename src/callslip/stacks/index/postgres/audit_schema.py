@@ -210,6 +210,17 @@ AUDIT: tuple[str, ...] = (
                 FROM changed c JOIN sessions s ON s.n = c.session;
         END IF;""",
     ),
+    # What only says what was there is told with a delete by subject, and not as its time is over.
+    *_trigger(
+        "audit_tombstones_gone",
+        "tombstones",
+        "DELETE",
+        "OLD",
+        f"""IF {_TOLD} AND {_CAUSE} <> '' THEN
+            {_ENTRY} SELECT {_AT}, 'deleted', {_BY}, s.tenant, s."user", s.name, c.id, {_CAUSE}
+                FROM changed c JOIN sessions s ON s.n = c.session ORDER BY c.id;
+        END IF;""",
+    ),
     *_trigger(
         "audit_results",
         "results",
