@@ -160,7 +160,7 @@ def _take(ctx: click.Context, param: click.Parameter, value: Any) -> None:
 
 
 _OPTIONS = (
-    ("--store", "PATH", "Its folder. [env CALLSLIP_STORE; default: .callslip]"),
+    ("--store", "PATH", "Its folder or URL. [env CALLSLIP_STORE; default: .callslip]"),
     ("--session", "NAME", "Whose results. [env CALLSLIP_SESSION; default: cli]"),
     ("--user", "NAME", "The session's user, if it has one."),
     ("--tenant", "NAME", "The session's tenant, if it has one."),
