@@ -198,6 +198,12 @@ MIGRATION_SECONDS = 600.0
 
 # --- keys -----------------------------------------------------------------------------------------
 
+KMS_SECONDS = 10.0
+"""How long one call of a KMS may take; then it counts as away."""
+
+KMS_PAUSE_SECONDS = 5.0
+"""How long a KMS that took too long is not asked again."""
+
 KEYS_CACHED_SECONDS = 60.0
 """How long a process may know a key that another one has destroyed."""
 

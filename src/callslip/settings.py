@@ -93,7 +93,7 @@ class Settings:
     """Folder of the local spool; "" for none."""
     vocabulary: Vocabulary = "results"
     style: Style = "text"
-    keys: Any = None
+    keys: Any = field(default=None, repr=False)  # a KMS of the caller's, which may show a secret
     authorize: Authorize | None = None
     mask: Mask | None = None
     audit: bool = False

@@ -5,10 +5,27 @@ from __future__ import annotations
 from typing import TypeVar
 
 from callslip.errors import SettingsError
+from callslip.stacks.auditops import Holds, Trail
 from callslip.stacks.keyops import Rewrap, SealMark, Shred
-from callslip.stacks.ops import Op, Runs
+from callslip.stacks.memoryops import ListFacts, Which
+from callslip.stacks.ops import Count, Op, Runs, Sessions
 
 T = TypeVar("T")
+
+
+def holds_any(index: Runs) -> bool:
+    """Whether an index holds anything at all of anybody."""
+    held = index.run(Count())
+    facts = ListFacts(Which((), deep=True), 0, 0, 0.0)
+    return bool(
+        held.sessions
+        or held.results
+        or held.tombstones
+        or held.files
+        or index.run(facts)[1]
+        or index.run(Holds())
+        or index.run(Trail(0, 1))
+    )
 
 
 class Clear:
@@ -21,12 +38,13 @@ class Clear:
     def run(self, op: Op[T], /) -> T:
         """Run one operation. Raises `SettingsError` for an index that needs keys."""
         if not self._known:
+            # Until it holds something: an empty one may be sealed yet, by who brings keys.
             if self.inner.run(SealMark()) is not None:
                 raise SettingsError(
                     "this store is sealed: give keys= what it was made with (a key file, 'env:NAME' "
                     "or a KMS); callslip takes --keys or CALLSLIP_KEYS"
                 )
-            self._known = True
+            self._known = bool(self.inner.run(Sessions(1)))
         if isinstance(op, Shred | Rewrap):
             raise SettingsError("this store has no keys: give keys=, or delete(…)")
         return self.inner.run(op)

@@ -9,16 +9,22 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextvars
 import hashlib
 import logging
 import os
+import re
 import secrets
 import stat
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from callslip import limits
 from callslip.errors import CallslipError, SettingsError, StoreUnavailable
 from callslip.stacks.index.sealed.cipher import KEY_BYTES, Box, Unopened, derived, mac
 
@@ -27,6 +33,7 @@ __all__ = ["KeyFile", "Kms", "Master", "add_key", "master_of", "new_key_file"]
 logger = logging.getLogger("callslip")
 
 _ABOUT = b"callslip data key 1"
+_ADDING_SECONDS = 5
 _HEAD = """# Keys of a callslip store, base64, one a line. The first seals; the others only open.
 # Without this file nothing in the store can be read. Keep it apart from the store and its backups.
 """
@@ -57,10 +64,9 @@ def master_of(keys: Any) -> Master:
     """
     if isinstance(keys, str | os.PathLike):
         given = os.fspath(keys)
-        if isinstance(given, str) and given.startswith("env:"):
-            return KeyFile(given[4:], env=True)
-        if isinstance(given, str) and given and not _looks_like_a_key(given):
-            return KeyFile(given)
+        if isinstance(given, str) and given and not _looks_like_a_key(given.removeprefix("env:")):
+            env = given.startswith("env:")
+            return KeyFile(given.removeprefix("env:"), env=env)
         raise SettingsError(
             "keys= names no file: give the path of a key file, or 'env:NAME' for a variable that "
             "holds the key; never the key itself"
@@ -186,7 +192,18 @@ def _decoded(word: str) -> bytes | None:
 
 
 def _looks_like_a_key(given: str) -> bool:
-    return _decoded(given.strip()) is not None and not os.path.exists(given)
+    """Whether a text, or a word of it, is a key in any usual form: no error may show it."""
+    if not ("\0" in given or "\n" in given) and os.path.exists(given):
+        return False
+    words = given.replace(",", " ").split()
+    return any(
+        _decoded(word.translate(_URL_SAFE).rstrip("=") + "=") is not None or _HEX.fullmatch(word)
+        for word in words
+    )
+
+
+_URL_SAFE = str.maketrans("-_", "+/")
+_HEX = re.compile(f"[0-9a-fA-F]{{{2 * KEY_BYTES}}}")
 
 
 def new_key_file(path: str | os.PathLike[str]) -> str:
@@ -200,12 +217,38 @@ def new_key_file(path: str | os.PathLike[str]) -> str:
 def add_key(path: str | os.PathLike[str]) -> str:
     """Put a new key in front of those of a key file: from now on it seals, the others open. Answer
     its id. Raises `SettingsError` for what is no key file."""
-    given = KeyFile(str(path))
+    # Through a link: what it points to is the key file.
+    given = KeyFile(os.path.realpath(Path(path).expanduser()))
     key, place = secrets.token_bytes(KEY_BYTES), Path(given.where)
-    beside = place.with_name(f"{place.name}.{secrets.token_hex(4)}.new")
-    _write(beside, os.O_EXCL, [key, *_keys_in(given._text(), given.where)])
-    os.replace(beside, place)
+    with _alone(place):
+        beside = place.with_name(f"{place.name}.{secrets.token_hex(4)}.new")
+        _write(beside, os.O_EXCL, [key, *_keys_in(given._text(), given.where)])
+        os.replace(beside, place)
     return id_of(key)
+
+
+@contextmanager
+def _alone(place: Path) -> Iterator[None]:
+    """Nobody else adds a key to that file: what one added, and has sealed with, another would write
+    over."""
+    beside = place.with_name(f"{place.name}.adding")
+    for _ in range(_ADDING_SECONDS * 20):
+        try:
+            os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+            break
+        except FileExistsError:
+            time.sleep(0.05)
+        except OSError as error:
+            said = error.strerror
+            raise SettingsError(f"keys={str(place)!r} cannot be added to: {said}") from None
+    else:
+        raise SettingsError(
+            f"another key is being added to {place}; if that was cut off, remove {beside}"
+        )
+    try:
+        yield
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def _write(path: Path, flags: int, keys: Sequence[bytes]) -> None:
@@ -223,7 +266,11 @@ def _write(path: Path, flags: int, keys: Sequence[bytes]) -> None:
 
 
 class Kms:
-    """Master keys that never leave where they are: `wrap` and `unwrap` of the caller's."""
+    """Master keys that never leave where they are: `wrap` and `unwrap` of the caller's.
+
+    One that takes longer than `limits.KMS_SECONDS` is away: a run must not hang with it. It is asked
+    in a thread, which is left to itself then, in the caller's context.
+    """
 
     def __init__(
         self, wrap: Callable[[bytes], bytes], unwrap: Callable[[bytes], bytes], of: object
@@ -231,6 +278,7 @@ class Kms:
         self._wrap = wrap
         self._unwrap = unwrap
         self._of = of
+        self._away_until = 0.0
 
     def __repr__(self) -> str:
         return f"Kms({type(self._of).__name__})"
@@ -259,11 +307,15 @@ class Kms:
         return None
 
     def _asked(self, name: str, does: Callable[[bytes], bytes], given: bytes) -> bytes:
-        try:
-            answer = does(given)
-        except CallslipError:
-            raise
-        except Exception as error:
+        if time.monotonic() < self._away_until:
+            raise StoreUnavailable(
+                "the KMS of keys= took too long a moment ago, and is not asked again yet",
+                reason="unreachable",
+            )
+        answer, error = self._in_time(name, partial(does, given))
+        if isinstance(error, CallslipError):
+            raise error
+        if error is not None:
             # Its message may hold anything: the class alone is told.
             raise StoreUnavailable(
                 f"the KMS of keys= did not {name}: {type(error).__name__}", reason="unreachable"
@@ -271,3 +323,24 @@ class Kms:
         if not isinstance(answer, bytes | bytearray | memoryview):
             raise SettingsError(f"keys=: {name}() gave a {type(answer).__name__}; give bytes")
         return bytes(answer)
+
+    def _in_time(self, name: str, does: Callable[[], object]) -> tuple[object, Exception | None]:
+        got: list[tuple[object, Exception | None]] = []
+
+        def ask() -> None:
+            try:
+                got.append((does(), None))
+            except Exception as error:  # noqa: BLE001 - raised again by who waits
+                got.append((None, error))
+
+        context = contextvars.copy_context()
+        thread = threading.Thread(target=context.run, args=(ask,), daemon=True, name="callslip-kms")
+        thread.start()
+        thread.join(limits.KMS_SECONDS)
+        if got:
+            return got[0]
+        self._away_until = time.monotonic() + limits.KMS_PAUSE_SECONDS
+        raise StoreUnavailable(
+            f"the KMS of keys= did not {name} within {limits.KMS_SECONDS:g} seconds",
+            reason="unreachable",
+        )

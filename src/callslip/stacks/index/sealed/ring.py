@@ -33,6 +33,7 @@ from callslip.stacks.index.sealed.cipher import (
     to_text,
     to_token,
 )
+from callslip.stacks.index.sealed.clear import holds_any
 from callslip.stacks.index.sealed.holders import SessionKey, Tenant
 from callslip.stacks.index.sealed.master import Master
 from callslip.stacks.keyops import AddKey, DropKeys, GetKey, KeyRow, ListKeys, SealMark, SwapKey
@@ -108,8 +109,7 @@ class Ring:
                 "keys=: this index is sealed, and the wrapped keys beside it are not there; put back "
                 "the keys file (or table) that belongs to it"
             )
-        held = self._index.run(Count())
-        if held.sessions or held.results or held.tombstones or held.files:
+        if holds_any(self._index):
             raise SettingsError(
                 "keys=: this index holds data in the clear, which keys cannot seal any more; give "
                 "keys= with a new place, and this one without"
