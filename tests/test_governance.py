@@ -168,9 +168,9 @@ def test_the_audit_cannot_be_changed_nor_shortened(store: ResultStore, tmp_path:
 def test_an_entry_cannot_be_put_in_anothers_place(store: ResultStore, tmp_path: Path) -> None:
     store.session("run").put("text")
     before = store.audit()
-    with sqlite3.connect(tmp_path / "store" / "index.db") as db:
-        with pytest.raises(sqlite3.DatabaseError, match="append-only"):
-            db.execute("INSERT OR REPLACE INTO audit (n, at, action) VALUES (1, 0, 'read')")
+    db = sqlite3.connect(tmp_path / "store" / "index.db")
+    with pytest.raises(sqlite3.DatabaseError, match="append-only"):
+        db.execute("INSERT OR REPLACE INTO audit (n, at, action) VALUES (1, 0, 'read')")
     db.close()
     assert store.audit() == before
 
@@ -484,12 +484,34 @@ def test_what_had_run_out_is_proven_to_be_gone(tmp_path: Path, clock: Clock) -> 
     assert (proof.complete, {entry.id for entry in proof.erased}) == (True, {id})
 
 
+@pytest.mark.parametrize("tenant", ["", "-"])
+def test_facts_of_a_user_without_a_tenant_are_held_and_go_with_the_user(
+    store: ResultStore, tenant: str
+) -> None:
+    facts = Memory(store, (tenant, "ana"))  # "-": what LangChain's runs say without a tenant_id
+    for n in range(2):
+        facts.remember(f"patient {n} likes tea", subject=f"p{n}")
+    store.hold(user="ana", reason="case 7")
+    for act in (facts.clear, lambda: store.delete(subject="p0"), lambda: store.delete(user="ana")):
+        with pytest.raises(LegalHold):
+            act()
+    store.release(user="ana")
+    assert store.delete(subject="p0") == 1
+    assert store.proof(subject="p0").complete
+    assert [fact.text for fact in facts.list()] == ["patient 1 likes tea"]
+    store.delete(user="ana")
+    assert facts.list().total == 0
+
+
 def test_no_plain_file_is_left_of_a_subject(tmp_path: Path) -> None:
     folder = tmp_path / "scratch"
     store = ResultStore(tmp_path / "store", payloads=f"file://{folder}?plain", spool="", audit=True)
     gone = store.session("ward", subject="p").put(ROWS)
     kept = store.session("other").put(ROWS)
-    files = lambda: {each.name for each in folder.rglob("*res_*")}  # noqa: E731
+
+    def files() -> set[str]:
+        return {each.name for each in folder.rglob("*res_*")}
+
     assert len(files()) == 2
     store.delete(subject="p")
     assert [name for name in files() if gone.id in name] == []

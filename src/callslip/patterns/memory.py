@@ -82,7 +82,8 @@ class Facts:
 class Memory:
     """The facts of one namespace, over all sessions. Cheap to make; for many threads and tasks.
 
-    namespace   whose facts: a path of words, the tenant first, then the user, then what you like.
+    namespace   whose facts: a path of words, the tenant first ("" or "-" where there is none), then
+                the user, then what you like.
                 Nothing of another namespace is ever seen. `ResultStore.delete(tenant=, user=)`
                 deletes what is remembered in and below the namespace of that name, too
     embed       also find by meaning: a function of a list of texts that gives a vector for each, an
@@ -109,6 +110,9 @@ class Memory:
         self.store = store
         self.namespace = (namespace,) if isinstance(namespace, str) else tuple(namespace)
         _check(self.namespace, most_facts, most_bytes)
+        if self.namespace[0] == "-" and len(self.namespace) > 1 and hasattr(store, "settings"):
+            # What a hold or a deletion of a user without a tenant is of.
+            self.namespace = ("", *self.namespace[1:])
         redact = getattr(getattr(store, "settings", None), "redact", None)
         self._shelf = Shelf(
             self.namespace,
@@ -341,7 +345,8 @@ def _given(**changes: Any) -> dict[str, Any]:
 
 
 def _check(namespace: tuple[str, ...], most_facts: int | None, most_bytes: int | None) -> None:
-    sound = namespace and all(isinstance(word, str) and word for word in namespace)
+    texts = all(isinstance(word, str) for word in namespace)
+    sound = texts and all(namespace[1:]) and any(namespace)
     if not sound or any(len(word) > limits.FACT_NAME_CHARS for word in namespace):
         raise SettingsError(
             f'namespace={namespace!r}: give words, the tenant first: ("acme", "ana")'
