@@ -43,11 +43,13 @@ def test_what_the_command_line_does_is_told_where_that_is_wanted(
 def test_a_hold_is_placed_shown_and_lifted(tmp_path: Path, store: ResultStore) -> None:
     store.session("cli", tenant="acme").put("text")
     assert here(tmp_path, "hold").exit_code == 2
-    assert here(tmp_path, "hold", "--tenant", "acme", "--reason", "case 7").exit_code == 0
+    held = here(tmp_path, "hold", "--tenant", "acme", "--reason", "case 7")
+    assert held.exit_code == 0
+    assert held.stderr == "held, by hold 1; to lift it: callslip release --tenant acme\n"
     assert here(tmp_path, "holds").stdout.split("\t")[2:] == ["acme", "*", "*", "case 7\n"]
     refused = here(tmp_path, "rm", "--tenant", "acme", "--session-all", "--yes")
-    assert refused.exit_code == 2
-    assert "case 7" in refused.stderr
+    assert refused.exit_code == 5
+    assert refused.stderr == "callslip: kept by hold 1 (case 7); see: callslip holds\n"
     assert here(tmp_path, "release", "--tenant", "acme").exit_code == 0
     assert here(tmp_path, "release", "--tenant", "acme").exit_code == 1
     assert here(tmp_path, "rm", "--tenant", "acme", "--session-all", "--yes").exit_code == 0
@@ -62,3 +64,10 @@ def test_erase_deletes_by_subject_and_says_whether_it_is_proven(
     done = here(tmp_path, "erase", "patient-17", "--tenant", "acme", "--yes", "--json")
     assert json.loads(done.stdout) == {"removed": 1, "proven": True, "pending": []}
     assert store.stats().results == 0
+    store.session("cli", tenant="acme").put("text", subject="patient-18")
+    for said in (
+        "deleted 1 result, file or fact\n",
+        "nothing is about this subject in this tenant\n",
+    ):
+        done = here(tmp_path, "erase", "patient-18", "--tenant", "acme", "--yes")
+        assert (done.exit_code, done.stderr) == (0, said)

@@ -14,6 +14,8 @@ def test_a_key_file_is_made_given_rotated_and_its_session_shredded(tmp_path: Pat
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
     again = here(tmp_path, "keys", "new", str(key))
     assert again.exit_code == 2 and "callslip keys add" in again.stderr
+    nowhere = here(tmp_path, "keys", "new", str(tmp_path / "no" / "key"))
+    assert nowhere.exit_code == 2 and "there is no folder" in nowhere.stderr
     sealed = ("--keys", str(key), "--tenant", "acme")
     put = here(tmp_path, "put", "-", *sealed, "--json", stdin=b"plain words\n" * 9_000)
     assert put.exit_code == 0, put.stderr

@@ -14,7 +14,14 @@ import click
 
 from callslip.cli import out
 from callslip.cli.given import common
-from callslip.errors import CallslipError, HandleError, PatternError, SettingsError, StoreError
+from callslip.errors import (
+    CallslipError,
+    HandleError,
+    LegalHold,
+    PatternError,
+    SettingsError,
+    StoreError,
+)
 
 # In the order of use; each module is imported when one of its commands, or a help text, is wanted.
 _COMMANDS = {
@@ -51,6 +58,7 @@ NOTHING = 1
 USAGE = 2
 NO_HANDLE = 3
 NO_STORE = 4
+HELD = 5
 INTERRUPTED = 128 + signal.SIGINT
 PIPE_CLOSED = 128 + signal.SIGPIPE
 
@@ -109,6 +117,8 @@ def _told(run: Callable[[], Any]) -> int:
         return out.complain(f"{str(error).rstrip('.')}; see: callslip ls", NO_HANDLE)
     except StoreError as error:
         return out.complain(str(error), NO_STORE)
+    except LegalHold as error:  # how it is lifted is said in Python
+        return out.complain(f"{str(error).partition('; to lift it')[0]}; see: callslip holds", HELD)
     except CallslipError as error:
         return out.complain(str(error), USAGE)
     except OSError as error:
@@ -126,7 +136,8 @@ def _ended(number: int, frame: FrameType | None) -> NoReturn:
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 88},
     epilog="Exit status: 0 done; 1 nothing found, or findings; 2 wrong usage, or a file that "
-    "cannot be read or written; 3 unknown or gone result; 4 the store could not answer. "
+    "cannot be read or written; 3 unknown or gone result; 4 the store could not answer; "
+    "5 a legal hold keeps it. "
     "`run` exits with the command's own status.",
 )
 @common

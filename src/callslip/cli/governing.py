@@ -132,7 +132,7 @@ def hold(ctx: click.Context, reason: str) -> None:
     if held.json:
         out.json(asdict(placed))
     else:
-        out.note(f"held: {placed}")
+        out.note(f"held, by hold {placed.n}; to lift it: {out.harmless(held.again('release'))}")
 
 
 @verb(short_help="Lift a legal hold.")
@@ -185,7 +185,9 @@ def erase(ctx: click.Context, subject: str, yes: bool) -> int:
         pending = [entry.id for entry in proof.pending]
         out.json({"removed": removed, "proven": proof.complete, "pending": pending})
     else:
-        out.note(f"deleted {counted(removed, 'result or file or fact')}")
+        what = "result, file or fact" if removed == 1 else "results, files and facts"
+        nothing = f"nothing is about this subject{' in this tenant' if tenant else ''}"
+        out.note(f"deleted {removed:,} {what}" if removed else nothing)
         if proof.pending:
             out.note(f"{counted(len(proof.pending), 'payload')} yet to be deleted: callslip gc")
     return 1 if proof.pending else 0

@@ -38,6 +38,8 @@ def new(file: Path) -> None:
         raise SettingsError(
             f"{file} exists; `callslip keys add {file}` puts a new key in front of those it holds"
         ) from None
+    except FileNotFoundError:
+        raise SettingsError(f"{file}: there is no folder {file.parent}") from None
     out.styled(f"{made}  {out.harmless(str(file))}")
 
 
