@@ -7,11 +7,12 @@ comes through here, so that what is not allowed is, everywhere, as if it were no
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import wraps
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from callslip.errors import StoreUnavailable
+from callslip.errors import PayloadDamaged, StoreUnavailable
 from callslip.handle import Handle, Scope, Shape
 from callslip.rendering import handle_of
 from callslip.stacks.auditops import Record
@@ -22,9 +23,12 @@ if TYPE_CHECKING:
     from callslip.stacks.writing import Call
     from callslip.store import ResultStore
 
-__all__ = ["Action", "allowed", "found", "listed", "may_store", "shown_as"]
+__all__ = ["Action", "allowed", "as_it_is_now", "found", "listed", "may_store", "shown_as"]
 
 logger = logging.getLogger("callslip")
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 Action = str
 """`store`, `read`, `search`, `query`, `get`, `list`, `load`, `open`, `export`, `share`, `delete`."""
@@ -84,6 +88,25 @@ def found(
         denied = replace(entry, outcome="denied", count=0)
         yield from do(Record([entry if may or row is None else denied]))
     return row if may and row is not None else None
+
+
+def as_it_is_now(flow: Callable[P, Flow[T]]) -> Callable[P, Flow[T]]:
+    """A flow that looks a result up and then reads it: once more where its object was not there.
+
+    A result may be deleted, or stored anew, between the two: then it is gone, or there, and not
+    damaged. An object that was lost is missed a second time.
+    """
+
+    @wraps(flow)
+    def looked_up_again(*args: P.args, **given: P.kwargs) -> Flow[T]:
+        try:
+            return (yield from flow(*args, **given))
+        except PayloadDamaged as error:
+            if not error.missing:
+                raise
+        return (yield from flow(*args, **given))
+
+    return looked_up_again
 
 
 def listed(

@@ -102,9 +102,13 @@ class StoreUnavailable(StoreError):
 
 
 class PayloadDamaged(StoreError):
-    """Stored bytes do not match their checksum, or are cut short. They are never returned."""
+    """Stored bytes do not match their checksum, are cut short or gone. They are never returned.
 
-    def __init__(self, message: str) -> None:
+    `missing` is True where there is no such object at all.
+    """
+
+    def __init__(self, message: str, *, missing: bool = False) -> None:
+        self.missing = missing
         super().__init__(
             message,
             for_model="This part of the stored result is damaged and cannot be shown; "

@@ -15,6 +15,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, overload
 
 from callslip import limits, offloading
+from callslip.access import as_it_is_now
 from callslip.errors import QueryError
 from callslip.handle import Handle, Rows, Scope, Source
 from callslip.reading.records import Records, open_records
@@ -162,6 +163,7 @@ class Queried:
         given = (where, fields, order_by, group_by, limit, after, path, save_as)
         return await self.store.arun_flow(self._query(id, *given))
 
+    @as_it_is_now
     def _query(
         self,
         id: str,
@@ -226,6 +228,7 @@ class Queried:
         """`sql`, off the event loop."""
         return await self.store.arun_flow(self._sql(sql, limit, after, save_as))
 
+    @as_it_is_now
     def _sql(
         self, sql: str, limit: int | None, after: int, save_as: str | None
     ) -> Flow[Rows | Handle]:

@@ -77,6 +77,7 @@ class Session(Taking, Structured, Queried, Sharing, Wrapping):
         """`read`, off the event loop."""
         return await self.store.arun_flow(self._read(id, start, limit, column))
 
+    @access.as_it_is_now
     def _read(self, id: str, start: int, limit: int | None, column: int) -> Flow[Page]:
         row, reader = yield from self._read_in_stead(id, "read")
         hide = row.shape.base64
@@ -122,6 +123,7 @@ class Session(Taking, Structured, Queried, Sharing, Wrapping):
             self._search(id, pattern, context, after, limit, ignore_case)
         )
 
+    @access.as_it_is_now
     def _search(
         self,
         id: str,
@@ -184,6 +186,7 @@ class Session(Taking, Structured, Queried, Sharing, Wrapping):
         """`load`, off the event loop."""
         return await self.store.arun_flow(self._load(id))
 
+    @access.as_it_is_now
     def _load(self, id: str) -> Flow[Any]:
         row, reader = yield from self._open(id, "load")
         body = yield from reader.body()
@@ -200,6 +203,7 @@ class Session(Taking, Structured, Queried, Sharing, Wrapping):
         _, reader = await self.store.arun_flow(self._open(id, "open"))
         return AsyncStored(self.store, reader)
 
+    @access.as_it_is_now
     def _open(self, id: str, action: access.Action) -> Flow[tuple[Result, Reader]]:
         """All of a result, as it was stored: for the caller's side."""
         row = yield from self._row(id, action)

@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
+from callslip.access import as_it_is_now
 from callslip.handle import Record
 from callslip.reading.record import get
 from callslip.reading.records import Records, open_records
@@ -67,6 +68,7 @@ class Structured:
         """`get`, off the event loop."""
         return await self.store.arun_flow(self._get(id, key, field, start, limit, column))
 
+    @as_it_is_now
     def _get(
         self,
         id: str,
@@ -94,6 +96,7 @@ class Structured:
             for record in await self.store.arun_flow(group):
                 yield _loads(record)
 
+    @as_it_is_now
     def _records(self, id: str, path: str) -> Flow[Records]:
         row, reader = yield from self._whole(id, "export")
         return (yield from open_records(reader, row.shape, path))

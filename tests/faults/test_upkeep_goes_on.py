@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from callslip import Quota, ResultStore
+from callslip import HandleGone, PayloadDamaged, Quota, ResultStore, Session
 from callslip.stacks import ops, upkeep
+from callslip.stacks.breaker import Breaker
 from callslip.testing.faults import FaultyBackend
 from tests.faults.test_delivery import LARGE, spooled
 
@@ -67,3 +69,52 @@ def test_what_goes_while_verify_is_under_way_is_no_damage(tmp_path: Path) -> Non
 
     assert store.verify(progress=closing).problems == ()
     assert said
+
+
+READS: dict[str, Callable[[Session, str], object]] = {
+    "read": lambda session, id: session.read(id, start=9_000).text,
+    "search": lambda session, id: session.search(id, "ab").total,
+    "load": lambda session, id: session.load(id),
+    "get": lambda session, id: session.get(id, 9_000).text,
+    "query": lambda session, id: session.query(id, "n > 9").total,
+    "sql": lambda session, id: str(session.sql(f"select count(*) as n from {id}")),
+    "records": lambda session, id: len(list(session.records(id))),
+}
+
+
+@pytest.mark.parametrize("verb", READS)
+def test_what_goes_while_it_is_read_is_gone_and_not_damaged(tmp_path: Path, verb: str) -> None:
+    """Another worker deletes it, or stores it anew, between its row and its object."""
+    rows = [{"n": n, "a": f"{n * 7919 % 1000003:x}"} for n in range(20_000)]
+    read = READS[verb]
+    others = ResultStore(tmp_path).session("a")
+    id = others.put(rows, tool="t").id
+    whole = read(ResultStore(tmp_path).session("a"), id)
+
+    def meanwhile(*work: Callable[[], object]) -> Session:
+        session = ResultStore(tmp_path).session("a")
+        payloads, left = session.store._backend.payloads, list(work)
+
+        class Between:
+            def run(self, op: ops.Op, /):  # type: ignore[no-untyped-def, type-arg]
+                while isinstance(op, ops.ReadObject) and left:
+                    left.pop(0)()
+                return payloads.run(op)
+
+        session.store._backend.payloads = Breaker(Between())
+        return session
+
+    again = meanwhile(lambda: others.delete(id), lambda: others.put(rows, tool="t"))
+    assert read(again, id) == whole
+    with pytest.raises(HandleGone):
+        read(meanwhile(lambda: others.delete(id)), id)
+
+
+def test_an_object_that_is_lost_is_still_damage(tmp_path: Path) -> None:
+    session = ResultStore(tmp_path).session("a")
+    id = session.put(LARGE, tool="t").id
+    for lost in tmp_path.rglob("*.cslip"):
+        lost.unlink()
+    with pytest.raises(PayloadDamaged) as raised:
+        ResultStore(tmp_path).session("a").load(id)
+    assert raised.value.missing

@@ -100,7 +100,7 @@ class Payloads(ABC):
                     raise ValueError(f"cannot read {length} bytes from {start}")
                 data = self._read(_checked(key), start, length)
                 if data is None:
-                    raise PayloadDamaged(f"payload {key} is missing from the store")
+                    raise PayloadDamaged(f"payload {key} is missing from the store", missing=True)
                 if len(data) != length:
                     raise PayloadDamaged(
                         f"payload {key} is cut short: {len(data)} of {length} bytes from {start}"
