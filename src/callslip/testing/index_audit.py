@@ -137,6 +137,21 @@ class AuditContract:
         found = index.run(auditops.Trail(0, 9, tenant="acme", user="ana", session="s"))
         assert [each.action for each in found] == ["stored"]
 
+    def test_what_went_of_no_tenant_is_told_of_no_tenant(self) -> None:
+        index = self.open()
+        home = Scope("s", "ana", "")
+        _told(index, insert(make_row(scope=home), "res_a"))
+        _told(index, ops.Remove("deleted", NOW, "", "ana", tombstones=False), "dpo")
+        index.run(auditops.Record([auditops.Entry("copied", NOW, "ops")]))
+        found = index.run(auditops.Trail(0, 9, tenant=""))
+        assert found == _trail(index)
+        assert sorted((e.action, e.id, e.tenant, e.user, e.actor) for e in found) == [
+            ("copied", "", "", "", "ops"), ("deleted", "", "", "ana", "dpo"),
+            ("deleted", "res_a", "", "ana", "dpo"), ("erased", "res_a", "", "ana", "dpo"),
+            ("stored", "res_a", "", "ana", "ana"),
+        ]  # fmt: skip
+        assert index.run(auditops.Trail(0, 9, tenant="t")) == []
+
     def test_a_tombstone_that_goes_by_subject_is_told(self) -> None:
         index = self.open()
         for id, about in (("res_a", ("p",)), ("res_b", ("p",)), ("res_c", ("q",))):

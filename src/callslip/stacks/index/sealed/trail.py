@@ -53,7 +53,7 @@ class Trails:
         return replace(
             entry,
             actor=store.token(entry.actor),
-            tenant=tenant.token if entry.tenant else store.token("-"),
+            tenant=tenant.token,
             user=names.token(entry.user),
             session=names.token(entry.session),
             tool=names.token(entry.tool),
@@ -72,8 +72,9 @@ class Trails:
             "cause": _text(store, entry.cause),
             "detail": _text(store, entry.detail),
         }
-        if entry.tenant == store.token("-"):
-            tenant, known["tenant"] = self._names.there(""), ""
+        if entry.tenant == self._ring.token(""):
+            # Of no tenant: it may have no keys, and its name is none.
+            tenant = self._names.there("")
         if tenant is not None:
             names = tenant.names
             known |= {
@@ -88,12 +89,12 @@ class Trails:
         """The step; None where users or sessions of every tenant are asked for: see `whole`."""
         if op.tenant is None and (op.user is not None or op.session is not None):
             return None
-        store, sealed = self._names.store, replace(op, cause=maybe(self._names.store, op.cause))
+        sealed = replace(op, cause=maybe(self._names.store, op.cause))
         if op.tenant is not None:
             tenant = self._names.there(op.tenant)
             sealed = replace(
                 sealed,
-                tenant=tenant.token if op.tenant else store.token("-"),
+                tenant=tenant.token,
                 user=maybe(tenant.names, op.user),
                 session=maybe(tenant.names, op.session),
             )
