@@ -110,7 +110,8 @@ class Hold:
     def __str__(self) -> str:
         named = {"tenant": self.tenant, "user": self.user, "session": self.session}
         where = ", ".join(f"{name}={value!r}" for name, value in named.items() if value is not None)
-        return f"hold {self.n} ({self.reason}); to lift it: store.release({where})"
+        why = f" ({self.reason})" if self.reason else ""
+        return f"hold {self.n}{why}; to lift it: store.release({where})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ def master_of(keys: Any) -> Master:
     if callable(keys):
         return Kms(lambda key: keys("wrap", key), lambda key: keys("unwrap", key), keys)
     raise SettingsError(
-        f"keys= is a {type(keys).__name__}: give the path of a key file, 'env:NAME', an object with "
+        f"keys= is of type {type(keys).__name__}: give the path of a key file, 'env:NAME', an object with "
         "wrap(key) and unwrap(wrapped), or a function (action, key)"
     )
 
