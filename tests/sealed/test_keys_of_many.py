@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from callslip import ResultStore, StoreUnavailable
+from callslip import PayloadDamaged, ResultStore, StoreUnavailable
 from callslip.patterns.memory import Memory
 from callslip.patterns.scratchpad import Scratchpad
 from callslip.stacks.index.sealed.master import new_key_file
 from callslip.stacks.index.sealed.ring import Ring
 from callslip.stacks.keyops import KeyRow
+from callslip.stacks.memoryops import GetFact, Remember, Told
 
 
 @pytest.fixture
@@ -138,3 +139,64 @@ def test_no_name_of_a_tenant_is_that_of_the_runs_of_teams(place: dict[str, str])
         names = {name for (name,) in keys.execute("SELECT name FROM keys")}
     keys.close()
     assert names == {"root", f"t:{runs.token}"}
+
+
+# --- what is changed on disk by who has no key ----------------------------------------------------
+
+
+def exchanged(place: dict[str, str], table: str, column: str) -> None:
+    """Exchange a column of the two rows that a table has."""
+    index = sqlite3.connect(Path(place["url"]) / "index.db")
+    with index:
+        triggers = index.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for (name,) in triggers:
+            index.execute(f"DROP TRIGGER {name}")
+        (one, first), (two, second) = index.execute(f"SELECT n, {column} FROM {table}").fetchall()
+        index.execute(f"UPDATE {table} SET {column} = x'00' WHERE n = ?", (one,))
+        index.execute(f"UPDATE {table} SET {column} = ? WHERE n = ?", (first, two))
+        index.execute(f"UPDATE {table} SET {column} = ? WHERE n = ?", (second, one))
+    index.close()
+
+
+@pytest.mark.parametrize("column", ["id", "tool"])
+def test_no_result_is_read_under_the_id_or_the_tool_of_another(
+    place: dict[str, str], column: str
+) -> None:
+    store = ResultStore(**place)
+    session = store.session("s", tenant="acme")
+    ids = [session.put(f"content of {tool}", tool=tool).id for tool in ("one", "two")]
+    store.close()
+    exchanged(place, "results", column)
+    for id in ids:
+        with pytest.raises(PayloadDamaged):
+            session.load(id)
+
+
+@pytest.mark.parametrize("column", ["text", "source", "space"])
+def test_no_fact_is_told_to_whom_it_was_not_told(place: dict[str, str], column: str) -> None:
+    store = ResultStore(**place)
+    for user in ("ana", "bob"):
+        Memory(store, ("acme", user)).remember(f"likes {user}", source=f"from {user}")
+    store.close()
+    exchanged(place, "memories", column)
+    for user in ("ana", "bob"):
+        with pytest.raises(PayloadDamaged):
+            Memory(store, ("acme", user)).list()
+
+
+def test_no_value_of_an_item_is_taken_for_another_ones(place: dict[str, str]) -> None:
+    store = ResultStore(**place)
+    told = {
+        user: Told("", (), user.encode(), key="k", metadata={"likes": user}, item=True)
+        for user in ("ana", "bob")
+    }
+    index = store._backend.index
+    for user, each in told.items():
+        index.run(Remember(("acme", user), each, [f"mem_{user}"], 1.0))
+        found = index.run(GetFact(("acme", user), 1.0, key="k"))
+        assert found is not None and found.value == {"likes": user}
+    store.close()
+    exchanged(place, "memories", "metadata")
+    for user in told:
+        with pytest.raises(PayloadDamaged):
+            index.run(GetFact(("acme", user), 1.0, key="k"))

@@ -12,9 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from callslip.stacks.index.sealed.cipher import Unopened, packed, to_bytes, to_token
 from callslip.stacks.index.sealed.holders import Tenant
 from callslip.stacks.memoryops import Fact, Namespace, Past, Told
 from callslip.stacks.words import Asked
+
+_WHOLE = "="
+"""Beside the sealed fields of an item what stands for all of them; no token is called so."""
 
 _BUILT_IN = frozenset({"text", "kind", "source"})
 
@@ -39,17 +43,21 @@ def open_namespace(namespace: Namespace, tenant: Tenant) -> Namespace:
     return (tenant.name, *map(tenant.names.text, namespace[1:])) if namespace else ()
 
 
-def seal_told(told: Told, tenant: Tenant) -> Told:
-    """What is told, as it is stored."""
+def seal_told(told: Told, namespace: Namespace, tenant: Tenant) -> Told:
+    """What is told, as it is stored in a namespace, which is in tokens. Text and source, and the
+    value of an item as a whole, are bound to it; what is looked up in several is not."""
+    metadata = _seal_fields(told.metadata, tenant)
+    if told.item:
+        metadata[_WHOLE] = _whole(metadata, namespace, tenant)
     return replace(
         told,
-        text=tenant.facts.token(told.text, b"text"),
+        text=tenant.facts.token(told.text, _in(b"text", namespace)),
         words=tuple(map(tenant.word, told.words)),
         same=tenant.same(told.same),
         key=None if told.key is None else seal_key(told.key, tenant),
         kind=seal_kind(told.kind, tenant),
-        source=tenant.facts.token(told.source, b"source"),
-        metadata=_seal_fields(told.metadata, tenant),
+        source=tenant.facts.token(told.source, _in(b"source", namespace)),
+        metadata=metadata,
     )
 
 
@@ -65,26 +73,29 @@ def seal_kind(kind: str, tenant: Tenant) -> str:
 
 def open_fact(fact: Fact, namespace: Namespace, tenant: Tenant) -> Fact:
     """A fact again. Raises `Unopened`."""
-    facts = tenant.facts
+    facts, place = tenant.facts, seal_namespace(namespace, tenant)
+    whole = fact.item or _WHOLE in fact.metadata
+    if whole and fact.metadata.get(_WHOLE) != _whole(fact.metadata, place, tenant):
+        raise Unopened
     return replace(
         fact,
         namespace=namespace,
-        text=facts.text(fact.text, b"text"),
+        text=facts.text(fact.text, _in(b"text", place)),
         key=None if fact.key is None else facts.text(fact.key, b"key"),
         kind=facts.text(fact.kind, b"kind"),
-        source=facts.text(fact.source, b"source"),
+        source=facts.text(fact.source, _in(b"source", place)),
         metadata=_open_fields(fact.metadata, tenant),
     )
 
 
-def open_past(past: Past, tenant: Tenant) -> Past:
-    """What a fact said before. Raises `Unopened`."""
+def open_past(past: Past, place: Namespace, tenant: Tenant) -> Past:
+    """What a fact said before, in a namespace in tokens. Raises `Unopened`."""
     facts = tenant.facts
     return replace(
         past,
-        text=facts.text(past.text, b"text"),
+        text=facts.text(past.text, _in(b"text", place)),
         kind=facts.text(past.kind, b"kind"),
-        source=facts.text(past.source, b"source"),
+        source=facts.text(past.source, _in(b"source", place)),
         metadata=_open_fields(past.metadata, tenant),
     )
 
@@ -120,6 +131,8 @@ def _seal_fields(fields: Mapping[str, Any], tenant: Tenant) -> dict[str, str]:
 def _open_fields(fields: Mapping[str, Any], tenant: Tenant) -> dict[str, Any]:
     opened = {}
     for token, sealed in fields.items():
+        if token == _WHOLE:
+            continue
         name = tenant.facts.text(token, b"name")
         opened[name] = json.loads(tenant.facts.text(sealed, _about(name)))
     return opened
@@ -133,6 +146,15 @@ def _value(name: str, value: Any, tenant: Tenant) -> str:
     # Sorted, so that equal objects are sealed equally.
     told = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
     return tenant.facts.token(told, _about(name))
+
+
+def _in(part: bytes, namespace: Namespace) -> bytes:
+    return part + packed(*map(to_bytes, namespace))
+
+
+def _whole(fields: Mapping[str, str], namespace: Namespace, tenant: Tenant) -> str:
+    told = (f"{name} {fields[name]}" for name in sorted(fields) if name != _WHOLE)
+    return to_token(tenant.same(packed(*map(to_bytes, (*namespace, "", *told)))))
 
 
 def _about(name: str) -> bytes:

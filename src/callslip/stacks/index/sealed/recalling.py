@@ -63,10 +63,11 @@ class Recalling:
 
     def _remember(self, op: memoryops.Remember) -> Step:
         tenant = self._ring.tenant(_first(op.namespace))
+        namespace = facts.seal_namespace(op.namespace, tenant)
         sealed = replace(
             op,
-            namespace=facts.seal_namespace(op.namespace, tenant),
-            told=facts.seal_told(op.told, tenant),
+            namespace=namespace,
+            told=facts.seal_told(op.told, namespace, tenant),
             subjects=[tenant.names.token(each) for each in op.subjects],
         )
         return Step(sealed, lambda answer: _remembered(answer, op.namespace, tenant), tenant)
@@ -74,7 +75,7 @@ class Recalling:
     def _revise(self, op: memoryops.Revise) -> Step:
         tenant = self._names.there(_first(op.namespace))
         namespace = facts.seal_namespace(op.namespace, tenant)
-        sealed = replace(op, namespace=namespace, told=facts.seal_told(op.told, tenant))
+        sealed = replace(op, namespace=namespace, told=facts.seal_told(op.told, namespace, tenant))
         return Step(sealed, lambda answer: _remembered(answer, op.namespace, tenant))
 
     def _get(self, op: memoryops.GetFact) -> Step:
@@ -90,7 +91,7 @@ class Recalling:
 
         def opened(answer: Sequence[memoryops.Past]) -> list[memoryops.Past]:
             try:
-                return [facts.open_past(past, tenant) for past in answer]
+                return [facts.open_past(past, namespace, tenant) for past in answer]
             except Unopened:
                 raise _changed() from None
 

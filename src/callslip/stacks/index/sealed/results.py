@@ -32,7 +32,7 @@ class Results:
         tenant = self._ring.tenant(op.result.scope.tenant)
         scope = self._ring.scope(op.result.scope, tenant)
         key = self._ring.make_session(scope, tenant)
-        sealed = rows.seal_result(op.result, scope, tenant, key)
+        sealed = rows.seal_result(op.result, op.ids, scope, tenant, key)
         subjects = [tenant.names.token(each) for each in op.subjects]
 
         def opened(answer: ops.Inserted | None) -> ops.Inserted | None:

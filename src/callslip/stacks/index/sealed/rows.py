@@ -9,6 +9,7 @@ destroyed does not.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from callslip.handle import Scope, Shape
@@ -117,22 +118,30 @@ def _or_none(under: Fixed | Box, sealed: bytes, about: bytes) -> bytes:
 # --- results --------------------------------------------------------------------------------------
 
 
-def seal_result(result: Result, scope: Scope, tenant: Tenant, key: SessionKey) -> Result:
-    """A result's row; `scope` is its scope in tokens."""
+def seal_result(
+    result: Result, ids: Sequence[str], scope: Scope, tenant: Tenant, key: SessionKey
+) -> Result:
+    """A result's row; `scope` is its scope in tokens, `ids` are those that it may get."""
     payload = result.payload
     if not payload.lock:
         raise ValueError("a payload that is to be sealed must come with its lock")
     head = packed(to_bytes(result.args), shape_to_blob(result.shape))
-    head = key.box.seal(head, _HEAD)
+    tool = tenant.names.token(result.tool)
+    head = key.box.seal(head, _HEAD + tool.encode())
     # The head stays when the row goes, so it is by itself; the row says which head is its own.
     row = packed(
-        to_bytes(result.preview), to_bytes(result.status), result.call, payload.lock, head[-16:]
+        to_bytes(result.preview),
+        to_bytes(result.status),
+        result.call,
+        payload.lock,
+        head[-16:],
+        *map(to_bytes, _longest(ids)),
     )
     return replace(
         result,
         scope=scope,
         call=tenant.call(result.call),
-        tool=tenant.names.token(result.tool),
+        tool=tool,
         args="",
         status="",
         shape=_cover(result.shape, head),
@@ -143,12 +152,14 @@ def seal_result(result: Result, scope: Scope, tenant: Tenant, key: SessionKey) -
 
 def open_result(row: Result, scope: Scope, tenant: Tenant, key: SessionKey) -> Result:
     """A result's row again, in the scope whose names are given. Raises `Unopened`."""
-    args, shape = _head(row.shape, key)
+    args, shape = _head(row.shape, row.tool, key)
     about = _ROW + row.payload.digest
     parts = unpacked(key.box.open(from_token(row.preview), about))
-    preview, status, call, lock, own = parts
+    preview, status, call, lock, own, *ids = parts
     if from_token(row.shape.mime)[-16:] != own:
         raise Unopened
+    if not any(id.startswith(to_bytes(row.id)) for id in ids):
+        raise Unopened  # it is another's row that stands under this id
     return replace(
         row,
         scope=scope,
@@ -164,7 +175,7 @@ def open_result(row: Result, scope: Scope, tenant: Tenant, key: SessionKey) -> R
 
 def open_tombstone(row: Tombstone, tenant: Tenant, key: SessionKey) -> Tombstone:
     """A tombstone again. Raises `Unopened`."""
-    args, shape = _head(row.shape, key)
+    args, shape = _head(row.shape, row.tool, key)
     return replace(row, tool=tenant.names.text(row.tool), args=args, shape=shape)
 
 
@@ -173,8 +184,14 @@ def _cover(shape: Shape, sealed: bytes) -> Shape:
     return Shape(size=shape.size, mime=to_token(sealed))
 
 
-def _head(shape: Shape, key: SessionKey) -> tuple[str, Shape]:
-    args, inner = unpacked(key.box.open(from_token(shape.mime), _HEAD))
+def _longest(ids: Sequence[str]) -> list[str]:
+    """Of ids that a row may get those that no other begins with: mostly one."""
+    return [id for id in ids if not any(o != id and o.startswith(id) for o in ids)]
+
+
+def _head(shape: Shape, tool: str, key: SessionKey) -> tuple[str, Shape]:
+    about = _HEAD + tool.encode()
+    args, inner = unpacked(key.box.open(from_token(shape.mime), about))
     return to_text(args), shape_from_blob(inner)
 
 
