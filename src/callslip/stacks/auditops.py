@@ -77,6 +77,8 @@ class Record(IndexOp[None]):
 class Trail(IndexOp["Sequence[Entry]"]):
     """Up to `limit` entries after the number `after`, by number. A field left None means all.
 
+    None is ever found later before the last of them: one that is under way is waited for.
+
     `since` and `until` are times: `since <= at < until`.
     """
 

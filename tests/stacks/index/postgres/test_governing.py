@@ -58,6 +58,32 @@ def test_an_operation_that_is_told_is_two_round_trips(
     index.close()
 
 
+def test_who_goes_on_behind_the_last_entry_misses_none(opens: Opens) -> None:
+    index = opens()
+    index.run(auditops.Record([auditops.Entry("first", NOW)]))
+    begun, seen = threading.Event(), threading.Event()
+
+    def slow() -> None:
+        def work(db: Any) -> None:
+            db.execute("INSERT INTO audit (at, action) VALUES (0, 'slow')")
+            begun.set()
+            seen.wait(0.3)
+
+        index.server.transact(work, tenant=None, again=False)
+
+    writer = threading.Thread(target=slow)
+    writer.start()
+    assert begun.wait(10)
+    index.run(auditops.Record([auditops.Entry("last", NOW)]))
+    found: list[auditops.Entry] = []
+    while page := index.run(auditops.Trail(found[-1].n if found else 0, 2)):
+        found += page
+    seen.set()
+    writer.join()
+    found += index.run(auditops.Trail(found[-1].n, 9))
+    assert [each.action for each in found] == ["first", "slow", "last"]
+
+
 def test_no_session_slips_past_a_hold_that_is_placed_meanwhile(opens: Opens) -> None:
     index = opens()
     placed = threading.Event()

@@ -97,6 +97,10 @@ def trail(db: Db, op: Trail) -> Sequence[Entry]:
             where.append(f"{test} %s")
             values.append(limit)
     table = _PENDING if op.pending else "audit"
+    if not op.pending:
+        # Numbers are given before the commit: who went on behind the last one that he saw would miss
+        # those of transactions that were under way.
+        db.execute("LOCK TABLE audit IN SHARE MODE")
     rows = db.finish(
         f"SELECT {_COLUMNS}, n FROM {table} WHERE {' AND '.join(where)} ORDER BY n LIMIT %s",
         (*values, max(op.limit, 0)),
