@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import random
 import re
@@ -150,6 +151,22 @@ def test_a_bucket_that_is_not_there_is_no_damage(s3: Moto) -> None:
     for op in every_operation():
         with pytest.raises(StoreUnavailable):
             store.run(op)
+
+
+def test_a_right_to_delete_that_is_missing_is_told(s3: Moto) -> None:
+    bucket = s3.new_bucket()
+    store = open_payloads(s3.url())
+    store.run(PutObject("a.cslip", [b"x"]))
+    deny = {"Effect": "Deny", "Principal": {"AWS": "*"}, "Action": "s3:DeleteObject"}
+    statement = deny | {"Resource": f"arn:aws:s3:::{bucket}/*"}
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]}).encode()
+    where = f"http://127.0.0.1:{s3.port}/{bucket}?policy"
+    as_json = {"Content-Type": "application/json"}
+    put = urllib.request.Request(where, policy, as_json, method="PUT")
+    urllib.request.urlopen(put, timeout=30).close()
+    with pytest.raises(StoreUnavailable, match="the object store: DELETE AccessDenied$") as caught:
+        store.run(DeleteObjects(["a.cslip"]))
+    assert caught.value.reason == "permission denied"
 
 
 def test_an_endpoint_without_tls_that_was_not_allowed_says_so(

@@ -189,7 +189,7 @@ def _named(obstore: Any) -> Iterator[None]:
         raise StoreUnavailable("a payload of that key exists", reason="failed") from None
     except (exceptions.BaseError, OSError) as error:
         text, status = str(error), _status(error)
-        if status in ("401", "403"):
+        if status in ("401", "403") or _code(text) == "AccessDenied":
             reason = "permission denied"
         elif status == "507" or "QuotaExceeded" in text or "StorageFull" in text:
             reason = "disk full"
@@ -215,13 +215,19 @@ def _status(error: Exception) -> str:
     return found[1] if found else ""
 
 
+def _code(text: str) -> str:
+    found = re.search(r"<Code>([A-Z][A-Za-z]{2,39})</Code>|\(code: ([A-Z][A-Za-z]{2,39})\)", text)
+    return (found[1] or found[2]) if found else ""
+
+
 def _told(error: Exception) -> str:
     """What is known of a failure without a word that somebody else wrote: the method, the status,
     the store's code for it."""
     text = str(error)
     method = re.search(r"Error performing (GET|PUT|POST|HEAD|DELETE)\b", text)
-    code = re.search(r"<Code>([A-Z][A-Za-z]{2,39})</Code>", text)
-    parts = [method[1] if method else "", _status(error), code[1] if code else ""]
+    # Of a removal of many each key has an answer of its own.
+    asked = method[1] if method else "DELETE" if "DeleteObjects request failed" in text else ""
+    parts = [asked, _status(error), _code(text)]
     said = " ".join(part for part in parts if part) or type(error).__name__
     if any(path in text for path in _MACHINES):
         said = f"no credentials: the machine was asked for them, {said}"
