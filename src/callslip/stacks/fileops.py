@@ -73,7 +73,7 @@ class WriteFile(IndexOp["Wrote | None"]):
       that is gone the answer is None.
     - With a quota, the oldest results go, then the texts of versions that a later one follows; the
       files as they stand never do. If that is not enough: StoreUnavailable, reason "over quota".
-    - `subjects` as in `ops.Insert`, of this version.
+    - `subjects` as in `ops.Insert`, of this version, or of the one that is the same.
     """
 
     scope: Scope

@@ -262,6 +262,18 @@ class GoverningContract:
         assert index.run(auditops.SubjectsOf(HOME, "res_a")) == ("p", "q")
         assert index.run(auditops.RemoveSubject("acme", "p", NOW + 20, 9)).results == 1
 
+    def test_a_text_that_is_written_again_is_about_both(self) -> None:
+        index = self.open()
+        written(index, make_write("1", "f.md"))
+        for name in ("p", "q"):
+            again = replace(make_write("1", "f.md"), subjects=(name,))
+            done = index.run(again)
+            assert done is not None
+            assert done.outcome == "same"
+        assert index.run(auditops.RemoveSubject("acme", "q", NOW, 9)).files == 1
+        assert not index.run(fileops.ListFiles(HOME, fileops.View(), NOW))[0]
+        assert index.run(auditops.RemoveSubject("acme", "p", NOW, 9)).files == 0
+
     def test_what_is_held_is_not_deleted_by_subject(self) -> None:
         index = self.open()
         put(index, replace(insert(make_row(), "res_a"), subjects=("p",)))

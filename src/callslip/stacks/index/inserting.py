@@ -72,6 +72,8 @@ def write_file(db: sqlite3.Connection, op: fileops.WriteFile) -> fileops.Wrote |
         session = sessions.open_session(db, op.scope, op.ttl, op.now)
         at = files.standing(db, op, session)
         if isinstance(at, fileops.Wrote):
+            if at.outcome == "same" and at.file is not None:
+                subjects.add(db, session, to_blob(f"{FILE_ID}{at.file.version}"), op.subjects)
             return at
         payload, adopted = adopting.adopt(db, session.tenant, op.payload, stored)
         written = files.add(db, op, session, payload, at)

@@ -130,9 +130,11 @@ FILES: tuple[str, ...] = (
             IF _most IS NOT NULL AND NOT enforce(_tenant, s.n, -1, _most, _now) THEN
                 RAISE EXCEPTION 'the files fill the quota' USING ERRCODE = '{FULL}';
             END IF;
-            PERFORM add_subjects(_tenant, s.n, convert_to('file:' || f.version, 'UTF8'), _subjects);
         ELSIF p.n IS NOT NULL THEN
             PERFORM let_go(ARRAY[p.n]);
+        END IF;
+        IF _outcome IN ('written', 'same') THEN
+            PERFORM add_subjects(_tenant, s.n, convert_to('file:' || f.version, 'UTF8'), _subjects);
         END IF;
         PERFORM fold_some(_tenant);
         RETURN QUERY SELECT _outcome, _adopted, f.path, f.version, f.shape, f.written_at, q.digest,
