@@ -18,6 +18,7 @@ from callslip import Quota, ResultStore, Session, SettingsError
 from callslip.errors import HandleGone, StoreUnavailable, UnknownHandle
 from callslip.handle import Scope, Shape
 from callslip.stacks import upkeep
+from callslip.stacks.breaker import Breaker
 from callslip.stacks.ops import PutObject, do
 from callslip.stacks.payloads import open_payloads
 from callslip.stacks.savedops import NAME, AppendPlain, BeginPlain, id_in, saved_name
@@ -445,3 +446,42 @@ def test_an_orphan_goes_with_its_files(session: Session, scratch: Path) -> None:
     assert len(files(scratch)) == 1
     assert store.run_flow(upkeep.gc(store.now(), 0)).orphans == 1
     assert files(scratch) == []
+
+
+@pytest.mark.parametrize("step", range(1, 8))
+def test_what_is_deleted_while_its_plain_file_is_written_leaves_none(
+    scratch: Path, step: int
+) -> None:
+    """Another worker closes the session before the so many-eth step of it."""
+    store = opened(scratch)
+    inner, steps = store._backend.payloads, []
+
+    class Meanwhile:
+        def run(self, op: Any, /) -> Any:
+            if steps or isinstance(op, BeginPlain):
+                steps.append(op)
+                if len(steps) == step:
+                    opened(scratch).session("a").close()
+            return inner.run(op)
+
+    store._backend.payloads = Breaker(Meanwhile())
+    handle = store.session("a").put(TEXT * 2, tool="t")
+    assert len(steps) >= step
+    assert list(scratch.rglob("*.names")) == files(scratch) == []
+    with pytest.raises(HandleGone):
+        store.session("a").load(handle.id)
+
+
+def test_gc_ends_a_deletion_that_was_cut_between_payload_and_plain_file(scratch: Path) -> None:
+    store = opened(scratch)
+    store.session("a").put(TEXT, tool="t")
+    left = [(file, file.read_bytes()) for file in scratch.rglob("*.[nt]*") if file.is_file()]
+    assert len(left) == 2  # the plain file, and the list that names it
+    store.session("a").close()
+    for file, content in left:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+    assert store.verify().orphans == 1
+    assert store.gc().orphans == 0  # a deletion may be under way
+    assert store.gc(grace_seconds=0).orphans == 1
+    assert [path for path in scratch.rglob("*") if path.is_file()] == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 
-from callslip.errors import StoreUnavailable
+from callslip.errors import PayloadDamaged, StoreUnavailable
 from callslip.stacks.auditops import Holders
 from callslip.stacks.ops import Flow, Payloads, Result, do
 from callslip.stacks.reader import Caches, open_reader
@@ -27,13 +27,24 @@ def save(row: Result, caches: Caches) -> Flow[None]:
     """Write the plain file of a row, unless it is there.
 
     Read back from the payload, block by block: so it is what a reader would get, and never held
-    whole. It is a copy: whatever becomes of it, readers read the payload.
+    whole. It is a copy: whatever becomes of it, readers read the payload. Where the result was
+    deleted since, none stays.
     """
     key = row.payload.key
     if key is None:
         return
+    name = name_of(row)
+    try:
+        yield from _written(key, name, row, caches)
+    except PayloadDamaged as error:
+        yield from do(DropPlain(key, name))
+        if not error.missing:
+            raise
+
+
+def _written(key: str, name: str, row: Result, caches: Caches) -> Flow[None]:
     reader = yield from open_reader(row.payload, caches)
-    name, part = name_of(row), secrets.token_hex(8)
+    part = secrets.token_hex(8)
     if (yield from do(BeginPlain(key, name, reader.directory.size))):
         return
     yield from do(AppendPlain(key, name, part, b""))

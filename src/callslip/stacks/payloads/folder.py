@@ -25,6 +25,9 @@ class FolderPayloads(Payloads):
     The folder itself is made when missing; if it was there, its rights stay as they are.
     """
 
+    _beside = ""
+    """What the name of a file beside a payload ends in, which must not stay without it."""
+
     def __init__(self, root: Path) -> None:
         self.root = str(root.absolute())
 
@@ -116,22 +119,29 @@ class FolderPayloads(Payloads):
     def _list(self, after: str | None, limit: int, under: str) -> Listed:
         top, prefix = (f"{self.root}/{under}", f"{under}/") if under else (self.root, "")
         with named():
-            return list(islice(_walk(top, prefix, after), limit))
+            return list(islice(_walk(top, prefix, after, self._beside), limit))
 
 
-def _walk(folder: str, prefix: str, after: str | None) -> Iterator[tuple[str, int, float]]:
-    """Our files below `folder` in key order, behind `after`."""
+def _walk(
+    folder: str, prefix: str, after: str | None, beside: str
+) -> Iterator[tuple[str, int, float]]:
+    """Our files below `folder` in key order, behind `after`. What is named `beside` a key, and stands
+    there without it, counts as that key."""
     try:
         with os.scandir(folder) as found:
             names = sorted(e.name + "/" * e.is_dir(follow_symlinks=False) for e in found)
     except (FileNotFoundError, NotADirectoryError):
         return
+    there = set(names)
     for name in names:
         key = prefix + name
         if name.endswith("/"):
             if after is None or key > after or after.startswith(key):
-                yield from _walk(f"{folder}/{name[:-1]}", key, after)
-        elif (after is None or key > after) and is_ours(key):
+                yield from _walk(f"{folder}/{name[:-1]}", key, after, beside)
+            continue
+        if beside and name.endswith(beside) and (stem := name.removesuffix(beside)) not in there:
+            key = prefix + stem
+        if (after is None or key > after) and is_ours(key):
             with suppress(FileNotFoundError):
                 status = os.stat(f"{folder}/{name}", follow_symlinks=False)
                 yield key, status.st_size, status.st_mtime

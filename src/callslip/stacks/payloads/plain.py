@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar, cast
 
-from callslip.errors import StoreUnavailable
+from callslip.errors import PayloadDamaged, StoreUnavailable
 from callslip.stacks.ops import DeleteObjects, Op
 from callslip.stacks.payloads.folder import FolderPayloads, named
 from callslip.stacks.savedops import (
@@ -32,6 +32,7 @@ from callslip.stacks.savedops import (
 T = TypeVar("T")
 
 PACKED = ".callslip"
+NAMES = ".names"
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
 
@@ -42,6 +43,8 @@ class PlainPayloads(FolderPayloads):
     none is left when the payload goes. No name that stands there or is given leads out of the
     folder, and no link in it is followed.
     """
+
+    _beside = NAMES
 
     def __init__(self, root: Path) -> None:
         super().__init__(root / PACKED)
@@ -54,20 +57,23 @@ class PlainPayloads(FolderPayloads):
         match op:
             case BeginPlain(key, name, size):
                 return cast("T", self._begin(key, name, size))
-            case AppendPlain(_, name, part, block):
-                return cast("T", self._append(name, part, block))
+            case AppendPlain(key, name, part, block):
+                with self._kept(key):
+                    return cast("T", self._append(key, name, part, block))
             case EndPlain(key, name, part):
-                return cast("T", self._end(key, name, part))
+                with self._kept(key):
+                    return cast("T", self._end(key, name, part))
             case DropPlain(key, name, kept):
                 return cast("T", self._drop(key, name, kept))
             case MovePlain(key, new):
                 return cast("T", self._move(key, new))
             case DeleteObjects(keys):
                 self._unlinked()
+                # First what it is a copy of: who writes one meanwhile sees that, and takes it back.
+                done = super().run(op)
                 for each in keys:
                     self._drop(each, "", frozenset())
-                    with named(), suppress(FileNotFoundError, NotADirectoryError):
-                        os.unlink(f"{self.root}/{each}.names")
+                return done
         self._unlinked()
         return super().run(op)
 
@@ -78,6 +84,7 @@ class PlainPayloads(FolderPayloads):
 
     def _begin(self, key: str, name: str, size: int) -> bool:
         folder, file = _parts(name)
+        self._checked(key)
         with named():
             if name not in self._names(key):
                 self._note(key, [name])
@@ -86,8 +93,10 @@ class PlainPayloads(FolderPayloads):
                 return stat.S_ISREG(found.st_mode) and found.st_size == size
         return False
 
-    def _append(self, name: str, part: str, block: bytes) -> None:
+    def _append(self, key: str, name: str, part: str, block: bytes) -> None:
         folder, file = _parts(name)
+        if not block:
+            self._checked(key)
         flags = os.O_WRONLY | os.O_APPEND | _NO_LINK
         # The first block is empty and makes the file; it was never there, `part` is random.
         flags |= 0 if block else os.O_CREAT | os.O_EXCL
@@ -112,8 +121,25 @@ class PlainPayloads(FolderPayloads):
             # A link of that name is replaced, not followed.
             os.replace(f".{file}.{part}", file, src_dir_fd=at, dst_dir_fd=at)
             os.fsync(at)
-            if name not in self._names(key):  # dropped meanwhile, by who took it for an old one
+            if not os.path.exists(f"{self.root}/{key}"):  # deleted meanwhile: no copy may stay
+                os.unlink(file, dir_fd=at)
+            elif name not in self._names(key):  # dropped meanwhile, by who took it for an old one
                 self._note(key, [name])
+        self._checked(key)
+
+    def _checked(self, key: str) -> None:
+        """Raises PayloadDamaged where a payload is gone: then nothing may be beside it."""
+        if not os.path.exists(f"{self.root}/{key}"):
+            raise PayloadDamaged(f"payload {key} is missing from the store", missing=True)
+
+    @contextmanager
+    def _kept(self, key: str) -> Iterator[None]:
+        """Inside, what is not there any more is not there because the payload is gone, if it is."""
+        try:
+            yield
+        except StoreUnavailable:
+            self._checked(key)
+            raise
 
     def _drop(self, key: str, name: str, kept: frozenset[str] | None) -> None:
         with named():
@@ -121,11 +147,14 @@ class PlainPayloads(FolderPayloads):
             if kept is not None:
                 gone = [each for each in names if _id(each) not in kept]
             else:
-                gone = [each for each in names if each == name]
+                gone = [name]  # also where it was begun only
             for each in gone:
                 self._remove(*_parts(each))
-            if gone:
+            if gone and names:
                 self._note(key, [f"-{each}" for each in gone])
+            if not os.path.exists(f"{self.root}/{key}"):
+                with suppress(FileNotFoundError, NotADirectoryError):
+                    os.unlink(f"{self.root}/{key}{NAMES}")
 
     def _move(self, key: str, new: str) -> None:
         with named():
@@ -150,7 +179,7 @@ class PlainPayloads(FolderPayloads):
 
     def _names(self, key: str) -> list[str]:
         try:
-            with open(f"{self.root}/{key}.names", encoding="ascii", errors="replace") as listed:
+            with open(f"{self.root}/{key}{NAMES}", encoding="ascii", errors="replace") as listed:
                 lines = listed.read().split("\n")
         except (FileNotFoundError, NotADirectoryError):
             return []
@@ -164,7 +193,7 @@ class PlainPayloads(FolderPayloads):
 
     def _note(self, key: str, lines: list[str]) -> None:
         # Only ever written on: two processes that change it at once do not lose each other's.
-        path = f"{self.root}/{key}.names"
+        path = f"{self.root}/{key}{NAMES}"
         self._make(os.path.dirname(path))
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | _NO_LINK, 0o600)
         try:
