@@ -33,8 +33,9 @@ try:
         upkeep,
     )
     from callslip.stacks.index.postgres.server import Server
-except ModuleNotFoundError as missing:
-    if missing.name is None or missing.name.split(".")[0] != "psycopg":
+except ImportError as missing:
+    # psycopg without its binary part and without libpq is there, and raises one without a name.
+    if (missing.name or "psycopg").split(".")[0] != "psycopg":
         raise
     raise SettingsError(
         "an index in PostgreSQL needs psycopg: pip install 'callslip[postgres]'"
