@@ -196,6 +196,9 @@ INDEX_IDLE_SECONDS = 300.0
 
 MIGRATION_SECONDS = 600.0
 
+SCOPE_BYTES = 2_600
+"""What the names of tenant, session and user may have together: they are in one entry of an index."""
+
 # --- keys -----------------------------------------------------------------------------------------
 
 KMS_SECONDS = 10.0

@@ -177,8 +177,8 @@ class ResultStore(Governing, Keyed, Operating):
         """The session of that name: opened if it is new, picked up where it was if it is not.
 
         Names are compared exactly. `subject` says whom the results that are put into it from here
-        are about, where a `put` does not say otherwise (`delete(subject=…)`). Raises `SettingsError` if one is not a string, or the session's
-        name is empty.
+        are about, where a `put` does not say otherwise (`delete(subject=…)`). Raises `SettingsError`
+        if one is not a string, the session's name is empty, or they are too long for PostgreSQL.
         """
         from callslip.session import Session
 
@@ -188,6 +188,17 @@ class ResultStore(Governing, Keyed, Operating):
         if not session:
             raise SettingsError("session='': give the conversation's or the run's id")
         scope = Scope(session=session, user=user, tenant=tenant)
+        if (
+            self.settings.on_a_server and self.settings.keys is None
+        ):  # sealed, names have one length
+            size = sum(
+                len(each.encode("utf-8", "surrogatepass")) for each in (session, user, tenant)
+            )
+            if size > limits.SCOPE_BYTES:  # said here: the spool would take what never arrives
+                raise SettingsError(
+                    f"the names of tenant, session and user have {size:,} bytes together; an index "
+                    f"in PostgreSQL takes {limits.SCOPE_BYTES:,}: give shorter ones"
+                )
         return Session(self, scope, subjects_of(subject))
 
     def bind(

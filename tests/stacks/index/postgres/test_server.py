@@ -387,3 +387,13 @@ def test_a_list_of_hosts_that_hang_is_through_within_the_bound(
     proxy.drop()
     index.run(ops.Count())
     index.close()
+
+
+def test_a_scope_that_has_no_room_is_refused_before_a_spool_takes_what_never_arrives(
+    postgres: Postgres, tmp_path: Path
+) -> None:
+    url = postgres.dsn_of("nowhere")  # the index need not be asked
+    store = ResultStore(url, payloads=str(tmp_path), spool=str(tmp_path / "spool"))
+    store.session("ü" * 1_300)
+    with pytest.raises(SettingsError, match="2,602 bytes together"):
+        store.session("ü" * 1_300, user="u", tenant="t")

@@ -8,13 +8,13 @@ from typing import Any
 
 from callslip.errors import SettingsError
 from callslip.handle import Scope
+from callslip.limits import SCOPE_BYTES
 from callslip.stacks.index.postgres.read_schema import SESSION
 from callslip.stacks.index.postgres.transaction import Db
 from callslip.stacks.index.rows import to_blob, touch_after
 
 COLUMNS = ", ".join(name for name, _ in SESSION)
 WIDTH = len(SESSION)
-MOST_NAME_BYTES = 2_600
 WHERE = 's.tenant = %s AND s.name = %s AND s."user" = %s'
 
 
@@ -60,10 +60,10 @@ def session_from(row: Sequence[Any]) -> Session:
 def key_of(scope: Scope) -> tuple[bytes, bytes, bytes]:
     """What `WHERE` asks for. Raises SettingsError for names that no index entry has room for."""
     key = to_blob(scope.tenant), to_blob(scope.session), to_blob(scope.user)
-    if (size := sum(map(len, key))) > MOST_NAME_BYTES:
+    if (size := sum(map(len, key))) > SCOPE_BYTES:
         raise SettingsError(
             f"the names of tenant, session and user have {size} bytes together; an index in "
-            f"PostgreSQL takes {MOST_NAME_BYTES}: give shorter ones"
+            f"PostgreSQL takes {SCOPE_BYTES}: give shorter ones"
         )
     return key
 
