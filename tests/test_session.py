@@ -245,6 +245,9 @@ def test_events_carry_sizes_and_no_content(tmp_path: Path) -> None:
     session = ResultStore(tmp_path, on_event=events.append).session("s")
     seen = session.offload(BIG, tool="t")
     assert events == [Event("stored", "t", id_of(seen), len(BIG), len(seen))]
+    sizes = f"{len(BIG):,} bytes, {len(seen):,} characters shown"
+    assert str(events[0]) == f"stored: a result of t ({id_of(seen)}, {sizes})"
+    assert str(Event("spooled", reason="failed")) == "spooled: a result of no tool (failed)"
 
 
 def test_an_event_hook_that_raises_fails_nothing(

@@ -73,6 +73,12 @@ class Event:
     """Characters that the model sees in its place."""
     reason: str = ""
 
+    def __str__(self) -> str:
+        size = f"{self.size:,} bytes" if self.size else ""
+        shown = f"{self.shown:,} characters shown" if self.shown else ""
+        facts = ", ".join(filter(None, (self.id, size, shown, self.reason)))
+        return f"{self.name}: a result of {self.tool or 'no tool'}{facts and f' ({facts})'}"
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
