@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from callslip import PayloadDamaged, ResultStore, StoreUnavailable
+from callslip.handle import Scope
 from callslip.patterns.memory import Memory
 from callslip.patterns.scratchpad import Scratchpad
 from callslip.stacks.index.sealed.master import new_key_file
@@ -200,3 +201,29 @@ def test_no_value_of_an_item_is_taken_for_another_ones(place: dict[str, str]) ->
     for user in told:
         with pytest.raises(PayloadDamaged):
             index.run(GetFact(("acme", user), 1.0, key="k"))
+
+
+def test_gc_destroys_no_key_that_is_used_while_it_looks(
+    place: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = ResultStore(**place)
+    session = worker.session("s", tenant="acme")
+    session.put("old")
+    worker.delete(tenant="acme", user="", session="s")
+    ring = worker._backend.index.inner._opened.ring
+    tenant = ring.tenant("acme")
+    scope = ring.scope(Scope("s", "", "acme"), tenant)
+    ring.make_session(scope, tenant)
+    destroy, ids = Ring.destroy, []
+
+    def late(other: Ring, rows: list[str]) -> int:
+        if not ids:
+            ids.append(session.put("acknowledged").id)
+        return destroy(other, rows)
+
+    monkeypatch.setattr("callslip.stacks.index.sealed.wrapper.KEYS_IDLE_SECONDS", -1.0)
+    monkeypatch.setattr(Ring, "destroy", late)
+    ResultStore(**place).gc()
+    assert ids
+    assert ResultStore(**place).session("s", tenant="acme").load(ids[0]) == "acknowledged"
+    assert session.load(session.put("more").id) == "more"

@@ -10,6 +10,7 @@ import pytest
 from langgraph.types import interrupt
 
 from callslip import ResultStore, SettingsError
+from callslip.stacks.index.runs import StoredRun
 from callslip.stacks.index.sealed.master import new_key_file
 from callslip.team import Agent, PostgresDb, SqliteDb
 from tests.servers.postgres import Postgres
@@ -127,3 +128,44 @@ def test_what_holds_of_a_database_holds_with_keys(law: Any, tmp_path: Path, key:
     db = SqliteDb(tmp_path / "team.db", keys=key)
     law(db)
     db.close()
+
+
+def one_run(name: str) -> StoredRun:
+    return StoredRun("ana", "s", name, owner="a", status="completed", data=b"okapi")
+
+
+def databases(tmp_path: Path, postgres: Postgres) -> list[Callable[[Any], Any]]:
+    """Databases to be opened, again and again, with keys or without."""
+    url, file = postgres.new_database(), tmp_path / "team.db"
+    return [
+        lambda keys: SqliteDb(file, keys=keys),
+        lambda keys: PostgresDb(url, payloads=tmp_path / "payloads", keys=keys),
+    ]
+
+
+def test_no_run_is_put_in_the_clear_into_a_database_that_is_sealed(
+    tmp_path: Path, key: str, postgres: Postgres
+) -> None:
+    for made in databases(tmp_path, postgres):
+        sealed = made(key)
+        sealed.runs.put(one_run("one"))
+        clear = made(None)
+        with pytest.raises(SettingsError, match="sealed"):
+            clear.runs.put(one_run("two"))
+        assert [run.run for run in sealed.runs.list("ana", "s")] == ["one"]
+        sealed.close()
+        clear.close()
+
+
+def test_a_database_with_runs_in_the_clear_takes_no_keys(
+    tmp_path: Path, key: str, postgres: Postgres
+) -> None:
+    for made in databases(tmp_path, postgres):
+        clear = made(None)
+        clear.runs.put(one_run("one"))
+        sealed = made(key)
+        with pytest.raises(SettingsError, match="in the clear"):
+            sealed.runs.put(one_run("two"))
+        assert [run.run for run in clear.runs.list("ana", "s")] == ["one"]
+        sealed.close()
+        clear.close()

@@ -149,5 +149,6 @@ def cut_off(writes: Sequence[tuple[Any, str]], database: Callable[[int], Any], s
             assert [each.content for each in out.member_responses] == [REPORT], points
         assert again.result_store is None or again.result_store.stats().payloads == 2, points
         statuses = [(run.agent_id, run.status) for run in again.runs("s1")]
-        assert points < step or statuses == [("team", "completed"), ("a", "completed")], points
+        # The first moments are before the run is written: whether it may be in the clear is asked.
+        assert points <= step or statuses == [("team", "completed"), ("a", "completed")], points
     assert points > 60

@@ -22,11 +22,13 @@ from callslip.errors import SettingsError
 from callslip.limits import BUSY_SECONDS
 from callslip.stacks.index.runs import SqliteRuns, StoredRun
 from callslip.store import ResultStore
+from callslip.team.clear import ClearRuns
 from callslip.team.savers import hidden, postgres_saver, sqlite_saver_class
 
 if TYPE_CHECKING:
     from os import PathLike
 
+    from callslip.stacks.index.postgres.runs import PostgresRuns
     from callslip.stacks.index.sealed.ring import Ring
 
 
@@ -93,7 +95,7 @@ class InMemoryDb(Db):
 class _Kept(Db):
     """A database at a URL of an index: results have a place there, too."""
 
-    def __init__(self, url: str, runs: Runs, keys: Any = None) -> None:
+    def __init__(self, url: str, runs: SqliteRuns | PostgresRuns, keys: Any = None) -> None:
         self._url = url
         self._keys = keys
         self._ring: Ring | None = None
@@ -102,13 +104,14 @@ class _Kept(Db):
         self._stores: weakref.WeakKeyDictionary[ResultStore, dict[str | None, ResultStore]] = (
             weakref.WeakKeyDictionary()
         )
-        self.runs = runs
+        self.runs: Runs = ClearRuns(runs, self._index)
         if keys is not None:
             from callslip.stacks.index.sealed import Sealed, master_of
             from callslip.team.sealing import SealedRuns
 
             self._sealed = Sealed(self._index(), master_of(keys))
             self._ring = self._sealed.ring
+            self._ring.also_holds = runs.holds_any
             self.runs = SealedRuns(runs, self._ring)
 
     def _index(self) -> Any:

@@ -122,6 +122,11 @@ class SqliteRuns:
             ).fetchall()
         return [_run(row) for row in rows]
 
+    def holds_any(self) -> bool:
+        """Whether there is any run."""
+        with self._db() as db:
+            return db.execute("SELECT 1 FROM team_runs LIMIT 1").fetchone() is not None
+
     def close(self) -> None:
         """Let go of the file; a later operation opens it again."""
         self._pool.close()

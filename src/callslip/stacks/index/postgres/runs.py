@@ -86,6 +86,10 @@ class PostgresRuns:
             f"DELETE FROM team_runs WHERE {where} RETURNING {_COLUMNS}", given, again=False
         )
 
+    def holds_any(self) -> bool:
+        """Whether there is any run."""
+        return bool(self._ask(f"SELECT {_COLUMNS} FROM team_runs LIMIT 1", ()))
+
     def _ask(self, sql: str, values: Sequence[Any], *, again: bool = True) -> Sequence[StoredRun]:
         def work(db: Db) -> Sequence[StoredRun]:
             return [_run(row) for row in db.finish(sql, values)]

@@ -80,6 +80,8 @@ class Ring:
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._lock = threading.Lock()
         self._root: bytes | None = None
+        self.also_holds: Callable[[], bool] = lambda: False
+        """Whether anything stands in the clear beside the index, in what the same keys are for."""
 
     # --- the store's own ----------------------------------------------------------------------------
 
@@ -109,7 +111,7 @@ class Ring:
                 "keys=: this index is sealed, and the wrapped keys beside it are not there; put back "
                 "the keys file (or table) that belongs to it"
             )
-        if holds_any(self._index):
+        if holds_any(self._index) or self.also_holds():
             raise SettingsError(
                 "keys=: this index holds data in the clear, which keys cannot seal any more; give "
                 "keys= with a new place, and this one without"
@@ -296,8 +298,13 @@ class Ring:
             _, _, user_token, session_token = row.name.split(":")
             if session is not None and names.token(session) != session_token:
                 continue
-            if not _held(self._index, Count(scope=Scope(session_token, user_token, token))):
-                gone += self.destroy([row.name])
+            held = Count(scope=Scope(session_token, user_token, token))
+            if _held(self._index, held):
+                continue
+            gone += self.destroy([row.name])
+            if older and _held(self._index, held):
+                # Nobody wants it gone: a worker that knew the key has used it in between.
+                self._index.run(AddKey(row))
         return gone
 
     def destroy(self, rows: list[str]) -> int:
