@@ -1,7 +1,7 @@
 """Fields by name, and their values replaced where they stand: in JSON, and in JSON within texts.
 
 A plain name is a field of that name at any depth; `user.ssn` is a field `ssn` of a field `user`, or
-one that is itself called `user.ssn`. Case does not matter. Of a list each item is replaced. All
+one that is itself called `user.ssn`. Neither case matters nor how a character is written. Of a list each item is replaced. All
 else keeps its bytes.
 """
 
@@ -13,6 +13,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from callslip.stacks.hiding.literals import CONTAINERS, NO_VALUE, literal
+from callslip.stacks.hiding.names import folded, parts_of, written
 from callslip.stacks.hiding.scan import (
     HIDDEN,
     HIDDEN_JSON,
@@ -24,38 +26,48 @@ from callslip.stacks.hiding.scan import (
     text_of,
     value_end,
 )
+from callslip.stacks.hiding.texts import text_shown
 
 __all__ = ["Fields", "Said"]
 
 logger = logging.getLogger("callslip")
 
 Said = Callable[[Any], Any]
-_OBJECT_MOST: Final = 16 * 1024
-"""Bytes of a text that are searched for the end of a value that begins in it: a text may begin many
-that never end."""
 
 _DEEP: Final = 16
 """How deep masked fields are followed into each other, into lists and into JSON inside strings;
 what lies deeper is hidden as a whole."""
 
-_OPEN_MOST: Final = 20
-"""Values without an end that are looked for in one piece of a text; then they are taken for such."""
-
 _TOKENS = re.compile(rb'"([^"\\\n]*+)"|"(?:[^"\\]|\\.)*+"', re.DOTALL)
 _ESCAPED = rb"\\u[0-9a-fA-F]{4}"
-_LINE_END = re.compile(rb"[\r\n]|\Z")
+
+
+class _TornError(Exception):
+    pass
+
+
+def _no_table(fields: Fields, raw: bytes) -> bytes | None:
+    return None
 
 
 class Fields:
-    """The fields that are masked, each with the function that says what is shown."""
+    """The fields that are masked, each with the function that says what is shown.
 
-    def __init__(self, fields: Mapping[str, Said]) -> None:
+    `table` says what is shown of a table within a string, None if it is none.
+    """
+
+    def __init__(
+        self,
+        fields: Mapping[str, Said],
+        table: Callable[[Fields, bytes], bytes | None] = _no_table,
+    ) -> None:
+        self.table = table
         self._flat: dict[str, Said] = {}
         self._below: dict[str, list[tuple[tuple[str, ...], Said]]] = {}
         self._told: set[str] = set()
         self._lone: dict[str, re.Pattern[bytes]] = {}
         for name, said in fields.items():
-            low = name.lower()
+            low = folded(name)
             self._flat[low] = said
             first, *rest = low.split(".")
             if first and all(rest) and rest:
@@ -65,18 +77,39 @@ class Fields:
         }
         every = sorted({*self._flat, *self._below}, key=len, reverse=True)
         last = {name.split(".")[-1] or name for name in self._flat} | set(self._flat)
-        names = b"|".join(re.escape(name.encode("utf-8", "surrogatepass")) for name in every)
-        near = b"|".join(re.escape(name.encode("utf-8", "surrogatepass")) for name in last)
+        names = b"|".join(map(written, every))
+        escaped = b"|".join(written(name, escaped=True) for name in every)
+        near = b"|".join(map(written, sorted(last)))
         self._near = re.compile(near + b"|" + _ESCAPED, re.IGNORECASE)
         self._keys = re.compile(rb'"(' + names + rb')"[ \t\r\n]*:[ \t\r\n]*', re.IGNORECASE)
-        self._values = re.compile(rb'"(?:' + names + rb')"[ \t\r\n]*[,}\]]', re.IGNORECASE)
-        self._texts = re.compile(
-            rb"(\\*)([\"'])(" + names + rb")\1\2[ \t\r\n]*:[ \t\r\n]*", re.IGNORECASE
+        self._single = re.compile(rb"'(?:" + names + rb")'", re.IGNORECASE)
+        self._values = re.compile(rb'"(?:' + escaped + rb')"[ \t\r\n]*[,}\]]', re.IGNORECASE)
+        self._texts, self._escaped_texts = (
+            re.compile(
+                rb"(\\{0,64})([\"'])(" + ways + rb")\1\2[ \t\r\n]*:[ \t\r\n]*", re.IGNORECASE
+            )
+            for ways in (names, escaped)
         )
 
     def of(self, name: str) -> Said | None:
         """The function of a field of that very name; None if it is not masked."""
-        return self._flat.get(name.strip().lower())
+        return self._flat.get(self.key(name.strip()))
+
+    def key(self, name: str) -> str:
+        """The name of a field as the masked ones are known by it."""
+        key = folded(name)
+        if key in self._flat or key in self._below:
+            return key
+        return next((part for part in map(folded, parts_of(name)) if part in self._flat), key)
+
+    def holds(self, name: str) -> bool:
+        """Whether a field of that very name is masked, or one within it."""
+        key = self.key(name.strip())
+        return key in self._flat or key in self._below
+
+    def value(self, name: str, raw: bytes) -> bytes:
+        """What is shown of the JSON value of a field that `holds` says to be masked."""
+        return self._value(self.key(name.strip()), raw, 0)
 
     def named(self, raw: bytes) -> bool:
         """Whether a masked name may stand in these bytes as a value, and not only as a key."""
@@ -107,26 +140,50 @@ class Fields:
         not `final` and the value of a masked field has not ended yet."""
         if not self.near(raw):
             return raw, len(raw)
-        return self._strings(raw, final, deep) if b"\\" in raw else self._plain(raw, final, deep)
+        return (
+            self._strings(raw, final, deep) if self._tricky(raw) else self._plain(raw, final, deep)
+        )
 
-    def _plain(self, raw: bytes, final: bool, deep: int) -> tuple[bytes, int]:
+    def _tricky(self, raw: bytes) -> bool:
+        return b"\\" in raw or (b"'" in raw and self._single.search(raw) is not None)
+
+    def lines(self, raw: bytes) -> bytes:
+        """Lines of JSON, one value in each; one that is torn does not shift where strings start in
+        the next."""
+        if not self.near(raw):
+            return raw
+        if not self._tricky(raw):
+            try:
+                return self._plain(raw, True, 0, lines=True)[0]
+            except _TornError:
+                pass
+        found: list[bytes] = []
+        for line in raw.splitlines(keepends=True):
+            bare = line.rstrip(b"\r\n")
+            found += self.json(bare)[0], line[len(bare) :]
+        return b"".join(found)
+
+    def _plain(
+        self, raw: bytes, final: bool, deep: int, *, lines: bool = False
+    ) -> tuple[bytes, int]:
         """Without a backslash every quote is a string's: names can be searched for."""
         out: list[bytes] = []
-        done = 0
-        for match in self._keys.finditer(raw):
+        done = at = 0
+        while (match := self._keys.search(raw, at)) is not None:
             start = match.end()
-            if match.start() < done:
-                continue
             end = value_end(raw, start)
+            if lines and (end is None or b"\n" in raw[start:end]):
+                raise _TornError
             if end is None:
                 if not final:
                     return b"".join([*out, raw[done : match.start()]]), match.start()
                 return b"".join([*out, raw[done:start], HIDDEN_JSON]), len(raw)
-            if end == start:
-                continue
-            key = match[1].decode("utf-8", "surrogatepass").lower()
-            out += raw[done:start], self._value(key, raw[start:end], deep)
-            done = end
+            at = start
+            if end > start:
+                key = folded(match[1].decode("utf-8", "surrogatepass"))
+                out += raw[done:start], self._value(key, raw[start:end], deep)
+                # Of a string that was torn, the end may be where a key starts.
+                done, at = end, end - 1
         return b"".join([*out, raw[done:]]), len(raw)
 
     def _strings(self, raw: bytes, final: bool, deep: int) -> tuple[bytes, int]:
@@ -135,7 +192,8 @@ class Fields:
         done = end = 0
         for token in _TOKENS.finditer(raw):
             end, plain = token.end(), token[1]
-            if plain is not None and plain.lower() not in self._plainly and plain.isascii():
+            known = plain is None or plain.lower() in self._plainly or not plain.isascii()
+            if not known and b"'" not in plain:
                 continue
             quote = token.start()
             if quote < done:
@@ -146,13 +204,16 @@ class Fields:
                 # No JSON string has a line end in it: where strings start is not known here.
                 new, at = HIDDEN_JSON, end
             elif not is_key:
-                if plain is not None or not self.near(token[0]):
+                if not self.near(token[0]):
                     continue
                 new, at = self._inner(token[0], deep), end
             else:
-                key = text_of(token[0]).lower()
+                key = self.key(text_of(token[0]))
                 start = skip(raw, colon + 1)
                 if key not in self._flat and key not in self._below:
+                    if self.near(token[0]):
+                        out += raw[done:quote], self._inner(token[0], deep)
+                        done = end
                     continue
                 stop = value_end(raw, start)
                 if stop is None:
@@ -182,7 +243,12 @@ class Fields:
         if not self.near(raw):
             return token
         opens = raw.lstrip()[:1] in (b"{", b"[") or _is_string(raw)
-        new = self.json(raw, deep=deep + 1)[0] if opens else self.text(raw)[0]
+        if opens and self._single.search(raw) and not _parses(text):
+            opens = False  # Python's own form
+        if opens:
+            new = self.json(raw, deep=deep + 1)[0]
+        else:
+            new = (b"\n" in raw and self.table(self, raw)) or self.text(raw)[0]
         return token if new == raw else _dumped(new.decode("utf-8", "surrogatepass"))
 
     def _value(self, key: str, raw: bytes, deep: int) -> bytes:
@@ -213,7 +279,7 @@ class Fields:
             new = self._inside(inner, rest, said, deep + 1)
             return raw if new == inner else _dumped(new.decode("utf-8", "surrogatepass"))
         if raw[:1] not in (b"{", b"["):
-            return raw
+            return HIDDEN_JSON if self.near(raw) else raw
         flat = raw[:1] == b"{" and not (b"\\" in raw or b"[" in raw or b"{" in raw[1:])
         if flat and not rest[1:] and (quick := self._within(raw, rest[0], said)) is not None:
             return quick
@@ -223,7 +289,7 @@ class Fields:
         out: list[bytes] = []
         done = 0
         for key, start, end in parts:
-            if raw[:1] == b"{" and key.lower() != rest[0]:
+            if raw[:1] == b"{" and folded(key) != rest[0]:
                 continue
             value = raw[start:end]
             if raw[:1] == b"[":
@@ -241,8 +307,7 @@ class Fields:
         None where that says too little."""
         keys = self._lone.get(name)
         if keys is None:
-            written = re.escape(name.encode("utf-8", "surrogatepass"))
-            keys = re.compile(rb'"' + written + rb'"[ \t\r\n]*(:?)[ \t\r\n]*', re.IGNORECASE)
+            keys = re.compile(rb'"' + written(name) + rb'"[ \t\r\n]*(:?)[ \t\r\n]*', re.IGNORECASE)
             self._lone[name] = keys
         match = keys.search(raw)
         if match is None:
@@ -265,7 +330,12 @@ class Fields:
                 out += raw[done:start], self.replaced(key, said, raw[start:end], deep + 1)
                 done = end
             return b"".join([*out, raw[done:]])
-        return _dumped(self.shown(key, said, _loaded(raw)))
+        value = _loaded(raw)
+        if value is NO_VALUE:
+            return HIDDEN_JSON
+        if isinstance(value, tuple | set | list):
+            return _dumped([self.shown(key, said, item) for item in value])
+        return _dumped(self.shown(key, said, value))
 
     # --- JSON within a text -----------------------------------------------------------------------
 
@@ -277,62 +347,17 @@ class Fields:
         """
         if not self._near.search(raw):
             return raw, len(raw)
-        out: list[bytes] = []
-        done, most, left = 0, _OBJECT_MOST, _OPEN_MOST
-        for match in self._texts.finditer(raw):
-            if match.start() < done:
-                continue
-            key = match[3].decode("utf-8", "surrogatepass").lower()
-            start = match.end()
-            short = len(raw) - start < most
-            if short and not final and not match[1] and value_end(raw, start) is None:
-                return b"".join([*out, raw[done : match.start()]]), match.start()
-            new, end = self._in_text(key, raw, start, match[1], most)
-            if new is HIDDEN_JSON and (left := left - 1) == 0:
-                most = 64
-            out += raw[done:start], new
-            done = end
-        return b"".join([*out, raw[done:]]), len(raw)
+        keys = self._escaped_texts if b"\\u" in raw else self._texts
+        return text_shown(self, keys, raw, final=final)
 
-    def _in_text(
-        self, key: str, raw: bytes, start: int, escape: bytes, most: int
-    ) -> tuple[bytes, int]:
-        """What takes the place of the value at `start`, whose quotes have `escape` before them."""
-        mark = raw[start : start + len(escape) + 1]
-        if escape and mark[: len(escape)] == escape and mark[-1:] in (b'"', b"'"):
-            end = raw.find(mark, start + len(mark))
-            while end > 0 and raw[end - 1 : end] == b"\\":
-                end = raw.find(mark, end + 1)
-            if end < 0:
-                return mark + HIDDEN.encode() + mark, _line_end(raw, start)
-            value: Any = decoded(raw[start + len(mark) : end])
-            return mark + self._said(key, value, mark) + mark, end + len(mark)
-        if escape and mark[:1] in (b"{", b"["):
-            return HIDDEN.encode(), _line_end(raw, start)
-        stop = value_end(raw, start, most)
-        if stop is None:
-            return HIDDEN_JSON, _line_end(raw, start)
-        if stop == start:
-            return b"", start
-        found = raw[start:stop]
-        if mark[:1] == b"'":
-            value = decoded(found[1:-1])
-            return b"'" + self._said(key, value, b"'") + b"'", stop
-        return self._value(key, found, 0), stop
-
-    def _said(self, key: str, value: Any, mark: bytes) -> bytes:
-        """What is shown of a text, without what would end it early."""
+    def told(self, key: str, value: Any) -> Any:
+        """What is shown of the value of a `key` that stands in a text."""
         said = self._flat.get(key)
-        new = HIDDEN if said is None else self.shown(key, said, value)
-        text = new if isinstance(new, str) else json.dumps(new)
-        for char in ("\\", mark[-1:].decode(), "\n"):
-            text = text.replace(char, " ")
-        return text.encode("utf-8", "surrogatepass")
+        return HIDDEN if said is None else self.shown(key, said, value)
 
-
-def _line_end(raw: bytes, at: int) -> int:
-    match = _LINE_END.search(raw, at)
-    return match.start() if match else len(raw)
+    def plain(self, key: str, raw: bytes) -> bool:
+        """Whether nothing of the value of that `key` is masked."""
+        return key not in self._flat and not self.near(raw)
 
 
 def _is_string(raw: bytes) -> bool:
@@ -340,6 +365,14 @@ def _is_string(raw: bytes) -> bool:
     text = raw.strip()
     match = STRING.match(text)
     return match is not None and match.end() == len(text)
+
+
+def _parses(text: str) -> bool:
+    try:
+        json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _dumped(value: Any) -> bytes:
@@ -352,4 +385,8 @@ def _loaded(raw: bytes) -> Any:
     try:
         return json.loads(text, strict=False)
     except ValueError:
-        return text
+        pass
+    value = literal(raw)
+    if value is NO_VALUE:
+        return NO_VALUE if raw[:1] in CONTAINERS else text
+    return decoded(value) if isinstance(value, bytes) else value

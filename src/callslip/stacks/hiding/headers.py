@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from callslip.stacks.hiding.fields import Fields, Said
+from callslip.stacks.hiding.fields import Fields
 from callslip.stacks.hiding.scan import HIDDEN_JSON, STRING, items, members, text_of
 
 __all__ = ["Headers"]
@@ -30,7 +30,7 @@ class Headers:
 
     def __init__(self, fields: Fields) -> None:
         self._fields = fields
-        self._known: dict[int, dict[int, tuple[str, Said]]] = {}
+        self._known: dict[int, dict[int, str]] = {}
 
     def shown(self, raw: bytes) -> bytes:
         """The next bytes of the content, whole records of it, with the rows under masked names
@@ -50,23 +50,36 @@ class Headers:
         done = 0
         for start, parts in _lists(raw):
             masked = self._known.get(len(parts))
-            if masked is None or start < done or self._names(raw, parts):
+            if masked is None or start < done or self._is_rows(raw, parts):
                 continue
-            if all(raw[begin : begin + 1] in (b"[", b"{") for begin, _ in parts):
-                continue  # a list of rows that has as many of them as they have fields
-            for place, (name, said) in masked.items():
+            # A row may well hold such a name: only what is one is left as it is.
+            names = self._names(raw, parts)
+            for place, name in sorted(masked.items()):
                 begin, end = parts[place]
-                out += raw[done:begin], self._fields.replaced(name, said, raw[begin:end])
-                done = end
+                if place not in names:
+                    out += raw[done:begin], self._fields.value(name, raw[begin:end])
+                    done = end
         return b"".join([*out, raw[done:]])
 
     def _learn(self, raw: bytes, parts: list[tuple[int, int]]) -> None:
-        for place, (name, said) in self._names(raw, parts).items():
-            self._known.setdefault(len(parts), {})[place] = (name, said)
+        for place, name in self._names(raw, parts).items():
+            self._known.setdefault(len(parts), {})[place] = name
 
-    def _names(self, raw: bytes, parts: list[tuple[int, int]]) -> dict[int, tuple[str, Said]]:
+    def _is_rows(self, raw: bytes, parts: list[tuple[int, int]]) -> bool:
+        """Whether a list is one of rows that has as many of them as they have fields, and not a row
+        of `{"v": …}` each, nor one whose items are columns of another length."""
+        firsts = {raw[begin : begin + 1] for begin, _ in parts}
+        if firsts == {b"["}:
+            return any(len(items(raw, begin) or ()) == len(parts) for begin, _ in parts)
+        if firsts != {b"{"}:
+            return firsts == {b"[", b"{"}
+        held = [members(raw[begin:end]) or () for begin, end in parts]
+        keys = {members_[0][0] for members_ in held if len(members_) == 1}
+        return not (len(keys) == 1 and all(len(members_) == 1 for members_ in held))
+
+    def _names(self, raw: bytes, parts: list[tuple[int, int]]) -> dict[int, str]:
         """Which items of a list are masked names."""
-        found: dict[int, tuple[str, Said]] = {}
+        found: dict[int, str] = {}
         if len(parts) > _COLUMNS:
             return found
         for place, (start, end) in enumerate(parts):
@@ -80,9 +93,8 @@ class Headers:
             else:
                 return {}
             for name in names:
-                said = self._fields.of(name)
-                if said is not None:
-                    found[place] = (name, said)
+                if self._fields.holds(name):
+                    found[place] = name
         return found
 
 

@@ -13,7 +13,7 @@ from callslip.handle import Source
 from callslip.stacks.hiding.fields import Fields, Said
 from callslip.stacks.hiding.headers import Headers
 from callslip.stacks.hiding.scan import HIDDEN
-from callslip.stacks.hiding.tables import Columns, mark_of
+from callslip.stacks.hiding.tables import Columns, mark_of, shown_table
 from callslip.stacks.recognise import LOOKED_INTO_BYTES, recognise
 from callslip.stacks.recognise.base import Recogniser
 from callslip.stacks.recognise.tables import Table
@@ -49,7 +49,7 @@ def mask_of(given: Mapping[str, Said] | Callable[[str], str] | None) -> Mask | N
             raise SettingsError(f"mask={{{name!r}: …}}: give the name of a field, or user.name")
         if not callable(said):
             raise SettingsError(f"mask={{{name!r}: {said!r}}}: give a function of the value")
-    return Fields(given) if given else None
+    return Fields(given, shown_table) if given else None
 
 
 class Masker:
@@ -147,10 +147,8 @@ class Masker:
                 return self._columns.rows(piece, spans, first=not self._base), len(piece)
             if not self._json:
                 return mask.text(piece, final=final or len(piece) > _TEXT_MOST)
-            if self._lines and b"\\" in piece:
-                # Each by itself: a line that is no JSON must not shift where strings start.
-                lines = piece.splitlines(keepends=True)
-                return b"".join(mask.json(line)[0] for line in lines), len(piece)
+            if self._lines:
+                return self._headers.shown(mask.lines(piece)), len(piece)
             shown, used = mask.json(piece, final=final)
             return self._headers.shown(shown), used
         assert mask is not None

@@ -166,7 +166,7 @@ def seen(
     Made once for each payload, in one pass that holds a block or two and what is packed of it, and
     kept while there is room. Raises CallslipError for a content whose masked view does not fit.
     """
-    if row.shape.kind == "media" or (mask is None and not row.shape.masked):
+    if mask is None and not row.shape.masked:
         return row, reader
     key = (reader.key, mask is None)
     known = caches.views.get(key)

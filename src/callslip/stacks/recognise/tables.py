@@ -129,14 +129,15 @@ def header_of(head: bytes, delimiter: str) -> list[str]:
         names = next((row for row in csv.reader(_kept_lines(text), delimiter=delimiter) if row), [])
     except csv.Error:
         return []
-    seen: dict[str, None] = {}
+    seen: dict[str, int] = {}
     for at, name in enumerate(names, 1):
         name = name.strip() or f"column {at}"
-        number, unique = 1, name
+        number, unique = seen.get(name, 1), name
         while unique in seen:
             number += 1
             unique = f"{name} {number}"
-        seen[unique] = None
+        seen[name] = number  # where to go on: a header may have one name many times
+        seen.setdefault(unique, 1)
     return list(seen)
 
 
