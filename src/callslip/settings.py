@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -207,6 +208,10 @@ def policy_of(
     )
 
 
+_PQ_WORDS = re.compile(r"\s*(host|hostaddr|port|dbname|user|password|service|sslmode)\s*=")
+"""How libpq's other way to name a database begins, which is none of ours."""
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where the index, the payloads and the spool of a URL are."""
@@ -258,6 +263,11 @@ def place_of(settings: Settings) -> Place:
         raise SettingsError(
             f"url='{scheme}://…': give a folder, sqlite:///path/to/index.db, postgresql://host/database "
             "or file:///folder; object stores go into payloads="
+        )
+    elif _PQ_WORDS.match(url):  # a folder of that name would tell the password
+        raise SettingsError(
+            "url='…=…': for an index in PostgreSQL write postgresql://user:password@host:port/database; "
+            "for a folder of such a name ./…"
         )
     else:
         folder = Path(url).expanduser().absolute()

@@ -68,3 +68,11 @@ def test_a_spool_is_found_again() -> None:
     url = "postgresql://a%40b:old@h:5432/d%20b?host=/run&schema=x&sslmode=require"
     assert address_of(url).identity == "770a17fd4ecdb262"
     assert address_of(url.replace("old", "new")).identity == "770a17fd4ecdb262"
+
+
+@pytest.mark.parametrize("url", ["host=h password=secret dbname=d", " user = ana password=secret"])
+def test_a_database_in_libpqs_other_words_is_no_folder(url: str) -> None:
+    with pytest.raises(SettingsError, match="write postgresql://") as raised:
+        place_of(Settings(url=url, payloads="p"))
+    assert "secret" not in str(raised.value)
+    assert place_of(Settings(url="./host=h")).index is not None
