@@ -15,7 +15,7 @@ from callslip.masks import hidden
 from callslip.stacks.hiding import Masker, mask_of
 
 VALUE = "VALUE-7"
-MASK = {"ssn": hidden, "user.email": hidden, "teléfono": hidden, "a/b": hidden}
+MASK = {"ssn": hidden, "user.email": hidden, "teléfono": hidden, "a/b": hidden, "Straße": hidden}
 LOG = "".join(f"2026-01-01 line {n} of the log\n" for n in range(20))
 ROWS = [{"id": n, "ssn": VALUE} for n in range(30)]
 TABLE = "id,ssn\n" + "".join(f"{n},{VALUE}\n" for n in range(30))
@@ -34,6 +34,8 @@ FORMS: dict[str, Any] = {
     "an escaped name in a header": lambda: json.dumps(
         {"columns": ["id", "teléfono"], "data": [[n, VALUE] for n in range(30)]}
     ),
+    "a sharp s": lambda: [{"STRASSE": VALUE, "strasse": VALUE, "Stra\u1e9ee": VALUE}] * 30,
+    "a sharp s in a log": lambda: LOG + f"{{'Straße': '{VALUE}'}}\n",
     "an escaped slash": lambda: json.dumps([{"a/b": VALUE}] * 30).replace("/", "\\/"),
     "a row that holds the name": lambda: {
         "columns": ["id", "ssn", "note"],

@@ -12,6 +12,7 @@ __all__ = ["folded", "key_of", "parts_of", "written"]
 
 _UNICODE = re.compile(r"\\+u([0-9a-fA-F]{4})")
 _SLASHED = re.compile(r"\\+(.)", re.DOTALL)
+_SHARP = re.compile(r"ss|.", re.DOTALL)
 _FORMS: Final[tuple[Literal["NFC"], Literal["NFD"]]] = ("NFC", "NFD")
 
 
@@ -48,10 +49,15 @@ def written(name: str, *, escaped: bool = False) -> bytes:
 
     With `escaped` also those in which JSON escapes its characters, at any depth.
     """
-    return b"".join(_char(char, escaped) for char in unicodedata.normalize("NFC", name))
+    # Folded, a sharp s is two: that is how it is found, and not how it is written.
+    chars = _SHARP.findall(unicodedata.normalize("NFC", name))
+    return b"".join(_char(char, escaped) for char in chars)
 
 
 def _char(char: str, escaped: bool) -> bytes:
+    if len(char) == 2:
+        sharp = b"|".join(_char(one, escaped) for one in "\u00df\u1e9e")
+        return b"(?:" + _char(char[0], escaped) * 2 + b"|" + sharp + b")"
     if char.isascii():
         plain = re.escape(char.encode())
         if char in '"\\/':
