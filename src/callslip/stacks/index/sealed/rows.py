@@ -135,7 +135,7 @@ def seal_result(
         result.call,
         payload.lock,
         head[-16:],
-        *map(to_bytes, _longest(ids)),
+        *map(to_bytes, _beginnings(ids)),
     )
     return replace(
         result,
@@ -158,7 +158,7 @@ def open_result(row: Result, scope: Scope, tenant: Tenant, key: SessionKey) -> R
     preview, status, call, lock, own, *ids = parts
     if from_token(row.shape.mime)[-16:] != own:
         raise Unopened
-    if not any(id.startswith(to_bytes(row.id)) for id in ids):
+    if not any(to_bytes(row.id).startswith(id) for id in ids):
         raise Unopened  # it is another's row that stands under this id
     return replace(
         row,
@@ -184,9 +184,9 @@ def _cover(shape: Shape, sealed: bytes) -> Shape:
     return Shape(size=shape.size, mime=to_token(sealed))
 
 
-def _longest(ids: Sequence[str]) -> list[str]:
-    """Of ids that a row may get those that no other begins with: mostly one."""
-    return [id for id in ids if not any(o != id and o.startswith(id) for o in ids)]
+def _beginnings(ids: Sequence[str]) -> list[str]:
+    """What the ids that a row may get begin with: mostly one, the shortest of them."""
+    return [id for id in ids if not any(o != id and id.startswith(o) for o in ids)]
 
 
 def _head(shape: Shape, tool: str, key: SessionKey) -> tuple[str, Shape]:
