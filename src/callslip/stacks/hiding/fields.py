@@ -34,6 +34,7 @@ logger = logging.getLogger("callslip")
 
 Said = Callable[[Any], Any]
 
+_MANY: Final = frozenset({tuple, set, list})
 _DEEP: Final = 16
 """How deep masked fields are followed into each other, into lists and into JSON inside strings;
 what lies deeper is hidden as a whole."""
@@ -77,9 +78,11 @@ class Fields:
         }
         every = sorted({*self._flat, *self._below}, key=len, reverse=True)
         last = {name.split(".")[-1] or name for name in self._flat} | set(self._flat)
-        names = b"|".join(map(written, every))
-        escaped = b"|".join(written(name, escaped=True) for name in every)
-        near = b"|".join(map(written, sorted(last)))
+        sharp = any("\u00df" in name.lower() for name in fields)
+        names = b"|".join(written(name, sharp=sharp) for name in every)
+        escaped = b"|".join(written(name, sharp=sharp, escaped=True) for name in every)
+        near = b"|".join(written(name, sharp=sharp) for name in sorted(last))
+        self._sharp = sharp
         self._near = re.compile(near + b"|" + _ESCAPED, re.IGNORECASE)
         self._keys = re.compile(rb'"(' + names + rb')"[ \t\r\n]*:[ \t\r\n]*', re.IGNORECASE)
         self._single = re.compile(rb"'(?:" + names + rb")'", re.IGNORECASE)
@@ -307,7 +310,8 @@ class Fields:
         None where that says too little."""
         keys = self._lone.get(name)
         if keys is None:
-            keys = re.compile(rb'"' + written(name) + rb'"[ \t\r\n]*(:?)[ \t\r\n]*', re.IGNORECASE)
+            ways = written(name, sharp=self._sharp)
+            keys = re.compile(rb'"' + ways + rb'"[ \t\r\n]*(:?)[ \t\r\n]*', re.IGNORECASE)
             self._lone[name] = keys
         match = keys.search(raw)
         if match is None:
@@ -333,7 +337,7 @@ class Fields:
         value = _loaded(raw)
         if value is NO_VALUE:
             return HIDDEN_JSON
-        if isinstance(value, tuple | set | list):
+        if type(value) in _MANY:
             return _dumped([self.shown(key, said, item) for item in value])
         return _dumped(self.shown(key, said, value))
 

@@ -44,13 +44,14 @@ def parts_of(name: str) -> Iterator[str]:
             yield from (part for part in found if isinstance(part, str))
 
 
-def written(name: str, *, escaped: bool = False) -> bytes:
+def written(name: str, *, escaped: bool = False, sharp: bool = False) -> bytes:
     """A pattern for the ways in which a name is written; for `re.IGNORECASE`.
 
-    With `escaped` also those in which JSON escapes its characters, at any depth.
+    With `escaped` also those in which JSON escapes its characters, at any depth. With `sharp`, two s
+    may be a sharp one, as it was before the name was folded.
     """
-    # Folded, a sharp s is two: that is how it is found, and not how it is written.
-    chars = _SHARP.findall(unicodedata.normalize("NFC", name))
+    text = unicodedata.normalize("NFC", name)
+    chars = _SHARP.findall(text) if sharp else text
     return b"".join(_char(char, escaped) for char in chars)
 
 
