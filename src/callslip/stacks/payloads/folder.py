@@ -110,11 +110,15 @@ class FolderPayloads(Payloads):
             path = f"{self.root}/{key}"
             with named(), suppress(FileNotFoundError, NotADirectoryError):
                 os.unlink(path)
-            folder = os.path.dirname(path)
-            with suppress(OSError):  # the first that is not empty ends it
-                while len(folder) > len(self.root):
-                    os.rmdir(folder)
-                    folder = os.path.dirname(folder)
+            self._rid_of_folders(path)
+
+    def _rid_of_folders(self, path: str) -> None:
+        """Remove the folders above what was deleted; the first that is not empty ends it."""
+        folder = os.path.dirname(path)
+        with suppress(OSError):
+            while len(folder) > len(self.root):
+                os.rmdir(folder)
+                folder = os.path.dirname(folder)
 
     def _list(self, after: str | None, limit: int, under: str) -> Listed:
         top, prefix = (f"{self.root}/{under}", f"{under}/") if under else (self.root, "")

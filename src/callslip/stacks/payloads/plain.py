@@ -155,6 +155,7 @@ class PlainPayloads(FolderPayloads):
             if not os.path.exists(f"{self.root}/{key}"):
                 with suppress(FileNotFoundError, NotADirectoryError):
                     os.unlink(f"{self.root}/{key}{NAMES}")
+                self._rid_of_folders(f"{self.root}/{key}")
 
     def _move(self, key: str, new: str) -> None:
         with named():
