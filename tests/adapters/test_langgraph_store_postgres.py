@@ -18,7 +18,9 @@ from tests.servers.postgres import Postgres
 
 @pytest.fixture(scope="module")
 def one(postgres: Postgres) -> Iterator[ResultStore]:
-    store = ResultStore(postgres.new_database(postgres.new_role()), payloads="memory://", clock=Clock())
+    store = ResultStore(
+        postgres.new_database(postgres.new_role()), payloads="memory://", clock=Clock()
+    )
     yield store
     store.close()
 

@@ -74,7 +74,9 @@ class OverItems:
         if op.most_facts is not None or op.most_bytes is not None:
             raise SettingsError("a memory over another store takes no quota")
         if op.subjects:
-            raise SettingsError("a memory over another store takes no subject=: it could not find it")
+            raise SettingsError(
+                "a memory over another store takes no subject=: it could not find it"
+            )
         told, space = op.told, op.namespace
         same = self._get_same(space, op.now, told)
         if told.key is None:

@@ -47,7 +47,9 @@ class SharedSession(Queried):
         """A new session for a sub-agent of `above`. `end` it: it is nobody else's."""
         scope = above.scope
         name = f"{scope.session}|delegate:{secrets.token_hex(8)}"
-        return cls(Session(above.store, Scope(name, scope.user, scope.tenant), above.subjects), above)
+        return cls(
+            Session(above.store, Scope(name, scope.user, scope.tenant), above.subjects), above
+        )
 
     def share(self, ids: Iterable[str]) -> None:
         """Let results of the asker's be read."""
