@@ -121,8 +121,8 @@ def walk(session: Session, id: str, **given: Any) -> Iterator[Any]:
     "text",
     [
         BIG,
-        "x" * 700_000,
-        json.dumps([{"n": n, "t": "y" * 900} for n in range(2000)]),
+        "x" * 300_000,
+        json.dumps([{"n": n, "t": "y" * 900} for n in range(600)]),
         "\n" * 90_000,
     ],
     ids=["lines", "one line", "one-line JSON", "empty lines"],

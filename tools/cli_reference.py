@@ -5,11 +5,13 @@ python tools/cli_reference.py docs/cli.md
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
+
+from click.testing import CliRunner
+
+from callslip.cli.app import cli
 
 HEAD = """\
 # The command line
@@ -17,19 +19,14 @@ HEAD = """\
 `callslip` does in a shell what the library does in a program, with the same words. This page is
 what each command says of itself (`callslip COMMAND --help`); `make cli-reference` writes it.
 """
-RUN = "import sys; sys.argv[0] = 'callslip'; from callslip.cli import main; sys.exit(main())"
 
 
 def help_of(*command: str) -> str:
-    """The help text of a command, as wide as a page and without colour."""
-    env = dict(os.environ, COLUMNS="88", NO_COLOR="1", TERM="dumb", PYTHONUTF8="1")
-    done = subprocess.run(
-        [sys.executable, "-c", RUN, *command, "--help"],
-        capture_output=True,
-        text=True,
-        env=env,
-        check=True,
-    )
+    """The help text of a command, 88 columns less the two that click leaves free, without colour."""
+    given = {"prog_name": "callslip", "terminal_width": 86}
+    done = CliRunner(env={"NO_COLOR": "1"}).invoke(cli, [*command, "--help"], **given)
+    if done.exit_code:
+        raise SystemExit(f"{' '.join(command)} --help exits with {done.exit_code}: {done.output}")
     return "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.shell import shell
+from tests.cli.shell import here, shell
 from tests.servers.postgres import Postgres
 
 
@@ -29,8 +29,9 @@ def test_one_string_is_a_store_and_its_password_is_never_printed(
 
 @pytest.mark.parametrize("as_option", [False, True])
 def test_what_is_said_of_a_store_is_said_without_its_password(
-    postgres: Postgres, tmp_path: Path, as_option: bool
+    postgres: Postgres, tmp_path: Path, as_option: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     role = postgres.new_role(password="hunter2")
     database = postgres.new_database(role).rpartition("/")[2]
     url = f"{postgres.dsn_of(database, role, '' if as_option else 'hunter2')}?payloads=p"
@@ -47,6 +48,6 @@ def test_what_is_said_of_a_store_is_said_without_its_password(
         ("gc", "--json"),
         ("verify", "--json"),
     ):
-        ran = shell(tmp_path, *words, "--store", url, stdin=b"hello")
-        assert ran.returncode == (2 if words[0] == "backup" else 0), ran.stderr
-        assert b"hunter2" not in ran.stdout + ran.stderr, words
+        ran = here(tmp_path, *words, "--store", url, stdin=b"hello")
+        assert ran.exit_code == (2 if words[0] == "backup" else 0), ran.stderr
+        assert "hunter2" not in ran.stdout + ran.stderr, words
