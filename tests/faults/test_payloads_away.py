@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -98,6 +99,10 @@ def test_a_stream_whose_store_goes_away_in_the_middle_is_delivered_whole(
 
     def stream() -> Iterator[str]:
         yield from lines[:100]
+        # Parts go up beside: a part is on its way, and the proxy may have seen little of it yet.
+        until = time.monotonic() + 10
+        while deployment.objects.up < 1_000_000 and time.monotonic() < until:
+            time.sleep(0.01)
         assert deployment.objects.up > 1_000_000, "some of it is on its way"
         deployment.objects.refuse()
         yield from lines[100:]
