@@ -26,7 +26,7 @@ REGISTRY_HOSTS = [
     ".".join(parts)
     for parts in (
         ("pypi", "org"),
-        ("pythonhosted", "org"),
+        ("python" + "hosted", "org"),
         ("registry", "npmjs", "org"),
         ("npmjs", "com"),
         ("deb", "debian", "org"),
