@@ -10,29 +10,13 @@ from typing import Any
 from callslip.handle import Scope
 from callslip.stacks import ops
 from callslip.stacks.index import shares
-from callslip.stacks.index.rows import payload_from, shape_from_blob, to_blob, to_text
+from callslip.stacks.index.rows import result_from, shape_from_blob, to_blob, to_text
 from callslip.stacks.index.sessions import Session
 
 _RESULT = (
     "r.id, r.call, r.tool, r.args, r.status, r.shape, r.preview, r.created_at, r.same_as,"
     " p.digest, p.form, p.packed, p.trailer, p.key"
 )
-
-
-def _result(scope: Scope, row: Sequence[Any], data: bytes | None) -> ops.Result:
-    return ops.Result(
-        scope=scope,
-        id=to_text(row[0]),
-        call=row[1],
-        tool=to_text(row[2]),
-        args=to_text(row[3]),
-        status=to_text(row[4]),
-        shape=shape_from_blob(row[5]),
-        preview=to_text(row[6]),
-        created_at=row[7],
-        same_as=to_text(row[8]),
-        payload=payload_from(row[9], row[10], row[11], row[12], row[13], data),
-    )
 
 
 def row_of(
@@ -44,7 +28,7 @@ def row_of(
         " LEFT JOIN inline d ON d.payload = p.n WHERE r.session = ? AND r.id = ?",
         (session, id),
     ).fetchone()
-    return None if row is None else (row[14], _result(scope, row, row[15]))
+    return None if row is None else (row[14], result_from(scope, row, row[15]))
 
 
 def live(db: sqlite3.Connection, session: Session, now: float) -> int:
@@ -84,7 +68,10 @@ def get(
     if session is None:
         return None
     if row is not None:
-        result, at = _result(op.scope, row, row[15]), _ran_out(session, row[14], row[16], op.now)
+        result, at = (
+            result_from(op.scope, row, row[15]),
+            _ran_out(session, row[14], row[16], op.now),
+        )
         if at is None:
             return result
         # It only waits for the sweep: what is shared comes before what is left of it.
@@ -115,7 +102,7 @@ def _ran_out(session: Session, seq: int, runs_out: float | None, now: float) -> 
 def _received(scope: Scope, row: Sequence[Any], data: bytes | None) -> ops.Result:
     """A shared row, as its owner's. What it repeats is a row that the receiver may not see."""
     owner = Scope(to_text(row[-1]), to_text(row[-2]), scope.tenant)
-    return replace(_result(owner, row, data), same_as="")
+    return replace(result_from(owner, row, data), same_as="")
 
 
 def list_live(
@@ -134,7 +121,7 @@ def list_live(
             " ORDER BY r.seq LIMIT ? OFFSET ?",
             (session.n, start, op.now, min(limit, own), skip),
         )
-        found = [_result(op.scope, row, None) for row in rows]
+        found = [result_from(op.scope, row, None) for row in rows]
     received = f"FROM {shares.RECEIVED} WHERE {shares.TO}"
     values = shares.to(op.scope, op.now)
     if own:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from typing import Any
 
-from callslip.handle import Shape
-from callslip.stacks.ops import Payload
+from callslip.handle import Scope, Shape
+from callslip.stacks.ops import Payload, Result
 
 
 def to_blob(text: str) -> bytes:
@@ -52,6 +54,24 @@ def payload_from(
         trailer=trailer,
         key=None if key is None else to_text(key),
         data=data,
+    )
+
+
+def result_from(scope: Scope, row: Sequence[Any], data: bytes | None) -> Result:
+    """A result of a row that begins with its own columns in the order of the fields, `same_as` the
+    last, and then those of `payload_from`: what both databases select."""
+    return Result(
+        scope=scope,
+        id=to_text(row[0]),
+        call=row[1],
+        tool=to_text(row[2]),
+        args=to_text(row[3]),
+        status=to_text(row[4]),
+        shape=shape_from_blob(row[5]),
+        preview=to_text(row[6]),
+        created_at=row[7],
+        same_as=to_text(row[8]),
+        payload=payload_from(row[9], row[10], row[11], row[12], row[13], data),
     )
 
 

@@ -10,10 +10,9 @@ from callslip.errors import StoreUnavailable
 from callslip.handle import Quota
 from callslip.stacks import ops
 from callslip.stacks.index.postgres.base_functions import GONE, KEPT, TAKEN
-from callslip.stacks.index.postgres.results import result_from
 from callslip.stacks.index.postgres.sessions import key_of
 from callslip.stacks.index.postgres.transaction import Db
-from callslip.stacks.index.rows import payload_from, shape_to_blob, to_blob, to_text
+from callslip.stacks.index.rows import payload_from, result_from, shape_to_blob, to_blob, to_text
 
 T = TypeVar("T")
 

@@ -11,27 +11,10 @@ from callslip.stacks import ops
 from callslip.stacks.index.postgres import sessions, shares
 from callslip.stacks.index.postgres.sessions import Session, session_from
 from callslip.stacks.index.postgres.transaction import Db
-from callslip.stacks.index.rows import payload_from, shape_from_blob, to_blob, to_text
+from callslip.stacks.index.rows import result_from, shape_from_blob, to_blob, to_text
 
 _OWNER = 17
 """Where the user and the session of a shared row's owner stand, behind `read_schema.RESULT` and three more."""
-
-
-def result_from(scope: Scope, row: Sequence[Any], data: bytes | None) -> ops.Result:
-    """The result of a row that begins with `read_schema.RESULT`."""
-    return ops.Result(
-        scope=scope,
-        id=to_text(row[0]),
-        call=row[1],
-        tool=to_text(row[2]),
-        args=to_text(row[3]),
-        status=to_text(row[4]),
-        shape=shape_from_blob(row[5]),
-        preview=to_text(row[6]),
-        created_at=row[7],
-        same_as=to_text(row[8]),
-        payload=payload_from(row[9], row[10], row[11], row[12], row[13], data),
-    )
 
 
 def get(db: Db, op: ops.Get) -> tuple[ops.Result | ops.Tombstone | None, Session | None]:
