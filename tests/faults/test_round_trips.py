@@ -10,8 +10,8 @@ from tests.faults.deployment import Deployment
 
 AT_MOST = {
     "put, in the index row (20 KB)": (1, 0),
-    "put, an object (1 MB)": (4, 2),
-    "put, an object (10 MB)": (4, 2),
+    "put, an object (1 MB)": (3, 2),
+    "put, an object (10 MB)": (3, 2),
     "put, a stream (1 MB)": (3, 2),
     "put, the same again (1 MB)": (2, 1),
     "page, in the index row": (1, 0),

@@ -35,11 +35,13 @@ def write_file(
         wrote = yield from do(replace(op, payload=replace(payload, data=b"".join(parts))))
     else:
         wrote = None
-        if (yield from stands(scope.tenant, payload, parts)):
+        stood = yield from stands(scope.tenant, payload, parts)
+        if stood:
             wrote = yield from do(op)
         if wrote is None:
             key = yield from _upload(packing, scope, parts)
-            yield from mend(scope.tenant, replace(payload, key=key))
+            if stood is not None:
+                yield from mend(scope.tenant, replace(payload, key=key))
             try:
                 wrote = yield from do(replace(op, payload=replace(payload, key=key)))
             except StoreUnavailable as error:

@@ -16,15 +16,16 @@ COMPARED_BYTES = 8 * 1024 * 1024
 """A stored payload up to this size is read whole before another handle leads to it: some ms."""
 
 
-def stands(tenant: str, good: Payload, parts: Sequence[bytes]) -> Flow[bool]:
-    """Whether the tenant has that payload as an object of its payload store, whole.
+def stands(tenant: str, good: Payload, parts: Sequence[bytes]) -> Flow[bool | None]:
+    """Whether the tenant has that payload as an object of its payload store, whole; None if the
+    index knows no such payload at all.
 
     `parts` are the packed bytes of `good`. Up to `COMPARED_BYTES` all of it is read and compared;
     of more, and over a network, only the trailer, which tells a missing, a cut and a foreign object.
     """
     stored = yield from do(FindPayload(tenant, good.digest, good.lock))
     if stored is None or stored.key is None:
-        return False
+        return None if stored is None else False
     packed = b"".join(parts)
     return (yield from _is_whole(stored, packed[good.trailer :], packed))
 

@@ -303,14 +303,17 @@ def write(
                 yield from do(DeleteObjects([key]))
             return None
         op = Insert(result, ids, ttl, quota, now, expires_at, call.subjects)
-        inserted = None
+        inserted, known = None, streams
         if not streams and size > inline:
-            if (yield from stands(scope.tenant, packing.payload, parts)):
+            stood = yield from stands(scope.tenant, packing.payload, parts)
+            # What another writes meanwhile it has read back, as we do: nothing of it is to mend.
+            known = stood is not None
+            if stood:
                 inserted = yield from do(op)
             if inserted is None:
                 key = yield from _upload(packing, scope, parts)
         if inserted is None:
-            if key:
+            if key and known:
                 yield from mend(scope.tenant, replace(packing.payload, key=key))
             where = (
                 replace(packing.payload, key=key)
