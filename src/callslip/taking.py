@@ -52,10 +52,11 @@ class Taking:
         it; the session's by default. A stream (file object, iterator) is stored as it comes, or
         returned as its whole content if that is short.
         """
-        if self._stays(value, tool):
-            return offloading.inline(self.store, value)
-        call = self._call(tool, args, call_id, status, subject)
-        return self.store.run_flow(offloading.offload(self.store, self.scope, value, call, preview))
+        stays = self._stays(value, tool)
+        if stays and self.store.mask is None:
+            return value
+        call = (tool, args, call_id, status, subject)
+        return self.store.run_flow(self._offload(stays, value, call, preview))
 
     async def aoffload(
         self,
@@ -73,14 +74,16 @@ class Taking:
         if stays and self.store.mask is None:
             return value
 
-        def flow() -> Flow[object]:
-            if stays:
-                return offloading.inline(self.store, value)
-            call = self._call(tool, args, call_id, status, subject)
-            return (yield from offloading.offload(self.store, self.scope, given, call, preview))
+        given, call = bridged(value), (tool, args, call_id, status, subject)
+        return await self._unless_cancelled(given, self._offload(stays, given, call, preview))
 
-        given = bridged(value)
-        return await self._unless_cancelled(given, flow())
+    def _offload(
+        self, stays: bool, value: Any, call: tuple[Any, ...], preview: offloading.PreviewOf | None
+    ) -> Flow[object]:
+        if stays:
+            return offloading.inline(self.store, value)
+        made = self._call(*call)
+        return (yield from offloading.offload(self.store, self.scope, value, made, preview))
 
     async def _unless_cancelled(self, given: Any, flow: Flow[T]) -> T:
         try:
@@ -142,8 +145,8 @@ class Taking:
         File objects and iterators (of str, bytes, or any objects) stream: memory stays small.
         What such an iterator raises is raised here, and nothing is stored. `subject` as in `offload`.
         """
-        call = self._call(tool, args, call_id, status, subject)
-        return self.store.run_flow(offloading.put(self.store, self.scope, value, call, preview))
+        call = (tool, args, call_id, status, subject)
+        return self.store.run_flow(self._put(value, call, preview))
 
     async def aput(
         self,
@@ -157,13 +160,14 @@ class Taking:
         subject: Subject = None,
     ) -> Handle:
         """`put`, with the work done off the event loop. Takes async iterators too."""
+        given, call = bridged(value), (tool, args, call_id, status, subject)
+        return await self._unless_cancelled(given, self._put(given, call, preview))
 
-        def flow() -> Flow[Handle]:
-            call = self._call(tool, args, call_id, status, subject)
-            return (yield from offloading.put(self.store, self.scope, given, call, preview))
-
-        given = bridged(value)
-        return await self._unless_cancelled(given, flow())
+    def _put(
+        self, value: Any, call: tuple[Any, ...], preview: offloading.PreviewOf | None
+    ) -> Flow[Handle]:
+        made = self._call(*call)
+        return (yield from offloading.put(self.store, self.scope, value, made, preview))
 
 
 def _word(value: object, default: str) -> str:

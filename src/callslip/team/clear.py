@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from callslip.errors import SettingsError
@@ -21,6 +21,7 @@ class ClearRuns:
 
     def __init__(self, inner: Runs, index: Callable[[], Any]) -> None:
         self._inner = inner
+        self.get, self.list, self.remove = inner.get, inner.list, inner.remove
         self._index = index
         self._known = False
 
@@ -38,21 +39,3 @@ class ClearRuns:
                 )
         self._inner.put(run)
         self._known = True
-
-    def get(self, user: str, session: str, run: str) -> StoredRun | None:
-        return self._inner.get(user, session, run)
-
-    def list(
-        self,
-        user: str,
-        session: str,
-        *,
-        owner: str | None = None,
-        parent: str | None = None,
-        status: Sequence[str] = (),
-        last: int | None = None,
-    ) -> Sequence[StoredRun]:
-        return self._inner.list(user, session, owner=owner, parent=parent, status=status, last=last)
-
-    def remove(self, user: str, session: str, run: str | None = None) -> Sequence[StoredRun]:
-        return self._inner.remove(user, session, run)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import sys
+import threading
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -97,3 +99,38 @@ def open_as_nobody(path: Path) -> str:
 
 if __name__ == "__main__":
     print(open_as_nobody(Path(sys.argv[1])))
+
+
+def fork_while_threads_write(index: ops.Runs, children: int) -> None:
+    """Parent and children go on, one child after the other, while a thread of the parent writes."""
+    stop = threading.Event()
+    written = [0]
+
+    def work() -> None:
+        while not stop.is_set():
+            row = make_row(str(written[0]), scope=scope_of(0))
+            assert index.run(insert(row, f"res_{written[0]}")) is not None
+            written[0] += 1
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        for child in range(1, children + 1):
+            pid = os.fork()
+            if pid == 0:
+                # No exception may leave the child: it would run the tests a second time.
+                code = 1
+                try:
+                    signal.alarm(20)
+                    for n in range(5):
+                        index.run(insert(make_row(f"{n}", scope=scope_of(child)), f"res_{n}"))
+                    if index.run(ops.Count(scope=scope_of(child))).results == 5:
+                        code = 0
+                finally:
+                    os._exit(code)
+            assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    finally:
+        stop.set()
+        thread.join()
+    assert index.run(ops.Count()).results == written[0] + 5 * children
+    assert index.run(ops.Repair(mend=False)) == []

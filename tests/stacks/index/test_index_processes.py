@@ -5,7 +5,6 @@ import os
 import signal
 import sqlite3
 import stat
-import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
@@ -16,7 +15,12 @@ from callslip.stacks import ops
 from callslip.stacks.index import pool, schema
 from callslip.stacks.index.sqlite import SqliteIndex
 from callslip.testing.index import HOME, NOW, insert, make_row
-from tests.stacks.index.index_worker import insert_and_read, insert_until_killed, scope_of
+from tests.stacks.index.index_worker import (
+    fork_while_threads_write,
+    insert_and_read,
+    insert_until_killed,
+    scope_of,
+)
 
 SPAWN = multiprocessing.get_context("spawn")
 
@@ -103,37 +107,7 @@ def test_what_was_acknowledged_survives_kill_9(tmp_path: Path, after: int) -> No
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_child_and_its_parent_go_on_while_threads_write(tmp_path: Path) -> None:
     index = SqliteIndex(tmp_path / "index.db")
-    stop = threading.Event()
-    written = [0]
-
-    def work() -> None:
-        while not stop.is_set():
-            row = make_row(str(written[0]), scope=scope_of(0))
-            assert index.run(insert(row, f"res_{written[0]}")) is not None
-            written[0] += 1
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
-        for child in range(1, 6):
-            pid = os.fork()
-            if pid == 0:
-                # No exception may leave the child: it would run the tests a second time.
-                code = 1
-                try:
-                    signal.alarm(20)
-                    for n in range(5):
-                        index.run(insert(make_row(f"{n}", scope=scope_of(child)), f"res_{n}"))
-                    if index.run(ops.Count(scope=scope_of(child))).results == 5:
-                        code = 0
-                finally:
-                    os._exit(code)
-            assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-    finally:
-        stop.set()
-        thread.join()
-    assert index.run(ops.Count()).results == written[0] + 25
-    assert index.run(ops.Repair(mend=False)) == []
+    fork_while_threads_write(index, 5)
 
 
 def test_no_connection_is_open_in_the_moment_of_a_fork(tmp_path: Path) -> None:

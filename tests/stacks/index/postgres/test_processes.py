@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,7 +15,13 @@ from callslip import ResultStore
 from callslip.stacks import ops
 from callslip.stacks.index.postgres import PostgresIndex
 from callslip.testing.index import HOME, NOW, insert, make_row
-from tests.stacks.index.index_worker import insert_and_read, insert_until_killed, mixed, scope_of
+from tests.stacks.index.index_worker import (
+    fork_while_threads_write,
+    insert_and_read,
+    insert_until_killed,
+    mixed,
+    scope_of,
+)
 from tests.stacks.index.postgres.conftest import Opens
 
 SPAWN = multiprocessing.get_context("spawn")
@@ -86,37 +91,7 @@ def test_what_was_acknowledged_survives_kill_9_of_its_worker(url: str) -> None:
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_child_and_its_parent_go_on_while_threads_write(opens: Opens) -> None:
     index = opens()
-    stop = threading.Event()
-    written = [0]
-
-    def work() -> None:
-        while not stop.is_set():
-            row = make_row(str(written[0]), scope=scope_of(0))
-            assert index.run(insert(row, f"res_{written[0]}")) is not None
-            written[0] += 1
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
-        for child in range(1, 4):
-            pid = os.fork()
-            if pid == 0:
-                # No exception may leave the child: it would run the tests a second time.
-                code = 1
-                try:
-                    signal.alarm(20)
-                    for n in range(5):
-                        index.run(insert(make_row(f"{n}", scope=scope_of(child)), f"res_{n}"))
-                    if index.run(ops.Count(scope=scope_of(child))).results == 5:
-                        code = 0
-                finally:
-                    os._exit(code)
-            assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-    finally:
-        stop.set()
-        thread.join()
-    assert index.run(ops.Count()).results == written[0] + 15
-    assert index.run(ops.Repair(mend=False)) == []
+    fork_while_threads_write(index, 3)
 
 
 def test_a_process_ends_though_it_never_closed_its_store(url: str, tmp_path: Path) -> None:
