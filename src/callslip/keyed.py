@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from callslip.errors import SettingsError
 from callslip.settings import Settings
+from callslip.stacks.flows import aside
 from callslip.stacks.keyops import Rewrap, Shred
-from callslip.stacks.ops import Flow, aside, do
+from callslip.stacks.ops import Flow, do
 
 if TYPE_CHECKING:
     from callslip.stacks.ops import Runs

@@ -31,8 +31,9 @@ from callslip.handle import (
 from callslip.rendering import handle_of, render
 from callslip.settings import Event, Settings
 from callslip.stacks.content import Content, canonical, is_stream, restore
+from callslip.stacks.flows import aside
 from callslip.stacks.hiding.values import shown_content, shown_text, shown_value
-from callslip.stacks.ops import Count, Flow, Inserted, Result, aside, do
+from callslip.stacks.ops import Count, Flow, Inserted, Result, do
 from callslip.stacks.pieces import Pieces
 from callslip.stacks.saving import save
 from callslip.stacks.writing import Blocks, Call, Packing, digest_key, write

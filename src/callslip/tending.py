@@ -17,8 +17,9 @@ from callslip.settings import Event, Settings
 from callslip.stacks import saving, upkeep
 from callslip.stacks.clock import SharedClock
 from callslip.stacks.drive import Backend, adrive, drive
+from callslip.stacks.flows import aside
 from callslip.stacks.governing import remove_subject
-from callslip.stacks.ops import Count, Flow, Remove, Runs, Totals, aside, do
+from callslip.stacks.ops import Count, Flow, Remove, Runs, Totals, do
 from callslip.stacks.reader import Caches
 from callslip.stacks.upkeep import Cleaned, Findings, Terms
 

@@ -29,6 +29,7 @@ PURE = (
     "stacks/exact.py",
     "stacks/records.py",
     "stacks/payload.py",
+    "stacks/flows.py",
     "stacks/ops.py",
 )
 IO_MODULES = {

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from callslip.errors import CallslipError, StoreUnavailable
 from callslip.stacks.checkops import CheckIndex
+from callslip.stacks.flows import aside
 from callslip.stacks.layout import KEY_SUFFIX, NO_SECRET
 from callslip.stacks.ops import (
     Count,
@@ -18,7 +19,6 @@ from callslip.stacks.ops import (
     ListObjects,
     PutObject,
     ReadObject,
-    aside,
     do,
 )
 

@@ -41,21 +41,6 @@ class Aside(Op[Any]):
     op: Op[Any]
 
 
-def aside(flow: Flow[T]) -> Flow[T]:
-    """The same flow, run on the spool: each of its operations goes `Aside`."""
-    try:
-        op = next(flow)
-        while True:
-            try:
-                result = yield Aside(op)
-            except Exception as error:  # noqa: BLE001 - whatever it is, the inner flow decides
-                op = flow.throw(error)
-            else:
-                op = flow.send(result)
-    except StopIteration as stop:
-        return cast("T", stop.value)
-
-
 class Runs(Protocol):
     """What a driver needs of a backend. It raises `StoreUnavailable` for whatever may pass."""
 

@@ -13,6 +13,7 @@ from callslip.errors import LegalHold
 from callslip.handle import Scope
 from callslip.stacks import auditops, fileops, keyops, memoryops, ops, shareops
 from callslip.stacks.auditops import FILE_ID, Audited, Entry, Record
+from callslip.stacks.flows import through
 from callslip.stacks.ops import Flow, Op
 
 __all__ = ["Teller", "entry_of", "looked_up", "told"]
@@ -29,22 +30,18 @@ _SAID = {"list": "listed"}
 
 def told(flow: Flow[T], teller: Teller) -> Flow[T]:
     """The same flow; what it stores, shows or removes is in the audit, and what a hold refused."""
-    try:
-        op = next(flow)
-        while True:
-            try:
-                result = yield teller.audited(op)
-                if type(op) in _AFTER:
-                    yield Record(_AFTER[type(op)](op, result, teller.blank(op)))
-            except LegalHold as error:
-                yield Record(teller.refused(op))
-                op = flow.throw(error)
-            except Exception as error:  # noqa: BLE001 - whatever it is, the inner flow decides
-                op = flow.throw(error)
-            else:
-                op = flow.send(result)
-    except StopIteration as stop:
-        return cast("T", stop.value)
+
+    def each(op: Op[Any]) -> Flow[Any]:
+        try:
+            result = yield teller.audited(op)
+            if type(op) in _AFTER:
+                yield Record(_AFTER[type(op)](op, result, teller.blank(op)))
+        except LegalHold:
+            yield Record(teller.refused(op))
+            raise
+        return result
+
+    return through(flow, each)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from callslip import limits
 from callslip.errors import CallslipError, PayloadDamaged, StoreUnavailable
 from callslip.handle import Quota, Scope
 from callslip.stacks.auditops import HeldBy, Holders, SubjectsOf
+from callslip.stacks.flows import aside
 from callslip.stacks.keeping import mend, verified
 from callslip.stacks.layout import KEY_SUFFIX, NO_SECRET, UNOPENED
 from callslip.stacks.memoryops import SweepFacts
@@ -36,7 +37,6 @@ from callslip.stacks.ops import (
     Sessions,
     Sweep,
     Tombstone,
-    aside,
     do,
     part_of,
 )

@@ -208,22 +208,25 @@ class SqliteIndex:
         return answer
 
     def _place(self, op: ops.PayloadPlace) -> str | None:
-        with self._pool.borrow() as db:
-            with _transaction(db, "DEFERRED"):
-                known = adopting.place(db)
-            if known is not None or op.where is None:
-                return known
-            with _transaction(db, "IMMEDIATE"):
-                return adopting.record_place(db, op.where)
+        return self._settled(adopting.place, adopting.record_place, op.where)
 
     def _mark(self, op: SealMark) -> bytes | None:
+        return self._settled(keys.mark, keys.record_mark, op.mark)
+
+    def _settled(
+        self,
+        read: Callable[[sqlite3.Connection], T | None],
+        record: Callable[[sqlite3.Connection, T], T | None],
+        given: T | None,
+    ) -> T | None:
+        """What the first who gave it decided for all; read without a writer's lock."""
         with self._pool.borrow() as db:
             with _transaction(db, "DEFERRED"):
-                known = keys.mark(db)
-            if known is not None or op.mark is None:
+                known = read(db)
+            if known is not None or given is None:
                 return known
             with _transaction(db, "IMMEDIATE"):
-                return keys.record_mark(db, op.mark)
+                return record(db, given)
 
     def _sweep(self, op: ops.Sweep, told: auditops.Audited[Any] | None = None) -> bool:
         with self._pool.borrow() as db:
