@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from callslip import limits
 from callslip.errors import SettingsError
 from callslip.settings import Settings
-from callslip.stacks import governing
-from callslip.stacks.auditops import Entry, HeldBy, Hold, Holds, PlaceHold, Release, Trail
-from callslip.stacks.governing import Proof
 from callslip.stacks.ops import Flow, do
-from callslip.stacks.writing import subject_cause
 
 if TYPE_CHECKING:
     from typing import Self
+
+    from callslip.stacks.auditops import Entry, Hold, Trail
+    from callslip.stacks.governing import Proof
 
 T = TypeVar("T")
 _AT_ONCE = 500
@@ -131,6 +130,8 @@ class Governing:
         until: float | None,
         after: int,
     ) -> Flow[int]:
+        from callslip.stacks import governing
+
         if not hasattr(file, "write"):
             raise SettingsError(
                 f"export_audit({file!r}): give a text file that is open for writing"
@@ -171,6 +172,9 @@ class Governing:
         session: str | None,
         id: str | None,
     ) -> Flow[Proof]:
+        from callslip.stacks import governing
+        from callslip.stacks.writing import subject_cause
+
         trail = _trail(tenant, user, session, id, None, None, None, 0, _AT_ONCE)
         if subject is not None:
             if not isinstance(subject, str) or not subject:
@@ -205,6 +209,8 @@ class Governing:
         return await self.arun_flow(self._hold(tenant, user, session, reason))
 
     def _hold(self, tenant: str, user: str | None, session: str | None, reason: str) -> Flow[Hold]:
+        from callslip.stacks.auditops import PlaceHold
+
         reach = reach_of(tenant, user, session)
         if not isinstance(reason, str):
             raise SettingsError(f"reason={reason!r}: give a string")
@@ -224,6 +230,8 @@ class Governing:
         return await self.arun_flow(self._release(tenant, user, session))
 
     def _release(self, tenant: str, user: str | None, session: str | None) -> Flow[int]:
+        from callslip.stacks.auditops import Release
+
         return len((yield from do(Release(*reach_of(tenant, user, session)))))
 
     def holds(
@@ -240,6 +248,8 @@ class Governing:
         return await self.arun_flow(self._holds(tenant, user, session))
 
     def _holds(self, tenant: str | None, user: str | None, session: str | None) -> Flow[list[Hold]]:
+        from callslip.stacks.auditops import HeldBy, Holds
+
         if tenant is None and user is None and session is None:
             return list((yield from do(Holds())))
         return list((yield from do(HeldBy(*reach_of(tenant or "", user, session)))))
@@ -256,6 +266,8 @@ def _trail(
     after: int,
     limit: int,
 ) -> Trail:
+    from callslip.stacks.auditops import Trail
+
     texts = {"tenant": tenant, "user": user, "session": session, "id": id, "action": action}
     for name, text in texts.items():
         if text is not None and not isinstance(text, str):

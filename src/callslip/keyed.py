@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from callslip.errors import SettingsError
 from callslip.settings import Settings
 from callslip.stacks.flows import aside
-from callslip.stacks.keyops import Rewrap, Shred
 from callslip.stacks.ops import Flow, do
 
 if TYPE_CHECKING:
@@ -48,6 +47,8 @@ class Keyed:
         return await self.arun_flow(self._rotate(sessions))
 
     def _rotate(self, sessions: bool) -> Flow[int]:
+        from callslip.stacks.keyops import Rewrap
+
         self._needs_keys("rotate_keys")
         done = yield from do(Rewrap(sessions))
         if self.spool is not None and self._spool_waits():
@@ -72,6 +73,8 @@ class Keyed:
         return await self.arun_flow(self._shred(tenant, user, session))
 
     def _shred(self, tenant: str, user: str | None, session: str | None) -> Flow[int]:
+        from callslip.stacks.keyops import Shred
+
         self._needs_keys("shred")
         if session is not None and user is None:
             user = ""

@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING
 from callslip import limits
 from callslip.errors import PayloadDamaged, SettingsError
 from callslip.settings import place_of
-from callslip.stacks import checking
-from callslip.stacks.auditops import Entry, Record
-from callslip.stacks.checking import Health
 from callslip.stacks.layout import AS_STORED
 from callslip.stacks.ops import Payloads, PutObject, ReadObject, Runs, do
 from callslip.tending import Tending
 
 if TYPE_CHECKING:
+    from callslip.stacks.checking import Health
     from callslip.stacks.index.sqlite import SqliteIndex
 
 _BATCH = 500
@@ -58,19 +56,27 @@ class Operating(Tending):
     def health(self) -> Health:
         """Whether the store works, for a worker's health check: one request to the index, one to
         the payload store, reads only. Never raises for their sake: `health.ok`, `health.problems`."""
+        from callslip.stacks import checking
+
         return self.run_flow(checking.look(self._spool_waits()))
 
     async def ahealth(self) -> Health:
         """`health`, off the event loop."""
+        from callslip.stacks import checking
+
         return await self.arun_flow(checking.look(self._spool_waits()))
 
     def examine(self) -> Health:
         """What `callslip doctor` says: besides `health`, the index is written to, an object is put,
         read back and deleted, and the servers' clocks are compared with this machine's."""
+        from callslip.stacks import checking
+
         return self.run_flow(checking.examine(self._spool_waits(), time.time))
 
     async def aexamine(self) -> Health:
         """`examine`, off the event loop."""
+        from callslip.stacks import checking
+
         return await self.arun_flow(checking.examine(self._spool_waits(), time.time))
 
     # --- its version ---
@@ -92,6 +98,8 @@ class Operating(Tending):
 
         Every store does so at its first use. This is for a deployment that wants it done once,
         ahead, by a role that may change tables."""
+        from callslip.stacks import checking
+
         before = self.versions()
         self.run_flow(checking.touched())
         return before
@@ -107,6 +115,7 @@ class Operating(Tending):
         Raises `SettingsError` where the folder holds something, and for an index that is not a
         file: PostgreSQL has `pg_dump`, a bucket its provider's copy (docs/operating.md).
         """
+        from callslip.stacks.auditops import Entry, Record
         from callslip.stacks.index.copying import copy_index
         from callslip.stacks.index.sqlite import SqliteIndex
         from callslip.stacks.payloads import open_payloads

@@ -27,18 +27,26 @@ from callslip.settings import (
     policy_of,
     spool_of,
 )
+from callslip.stacks.caches import Caches
 from callslip.stacks.clock import SharedClock
-from callslip.stacks.hiding import mask_of
-from callslip.stacks.reader import Caches
 from callslip.window.policy import Rule
 
 if TYPE_CHECKING:
     from callslip.reading.query import Tables
     from callslip.session import Session
+    from callslip.stacks.hiding import Mask as ReadMask
     from callslip.window.envelope import Vocabulary
 
 
 S = TypeVar("S", bound="ResultStore")
+
+
+def _mask_of(settings: Settings) -> ReadMask | None:
+    if settings.mask is None:
+        return None
+    from callslip.stacks.hiding import mask_of
+
+    return mask_of(settings.mask)
 
 
 def _made(kind: type[S], settings: Settings) -> S:
@@ -141,7 +149,7 @@ class ResultStore(Governing, Keyed, Operating):
 
     def _setup(self, settings: Settings) -> None:
         self.settings = settings
-        self.mask = mask_of(settings.mask)
+        self.mask = _mask_of(settings)
         self.caches = Caches()
         self._tables: Tables | None = None
         self._origin: Self | None = None

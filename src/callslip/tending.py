@@ -14,17 +14,15 @@ from callslip import limits
 from callslip.errors import SettingsError, StoreUnavailable
 from callslip.governing import reach_of
 from callslip.settings import Event, Settings
-from callslip.stacks import saving, upkeep
+from callslip.stacks.caches import Caches
 from callslip.stacks.clock import SharedClock
 from callslip.stacks.drive import Backend, adrive, drive
 from callslip.stacks.flows import aside
-from callslip.stacks.governing import remove_subject
 from callslip.stacks.ops import Count, Flow, Remove, Runs, Totals, do
-from callslip.stacks.reader import Caches
-from callslip.stacks.upkeep import Cleaned, Findings, Terms
 
 if TYPE_CHECKING:
     from callslip.reading.query import Tables
+    from callslip.stacks.upkeep import Cleaned, Findings
 
 T = TypeVar("T")
 logger = logging.getLogger("callslip")
@@ -83,6 +81,8 @@ class Tending:
     def upkeep(self) -> Flow[None]:
         """What a put does by the way, at most every half minute: a bounded share of the sweep, and
         the delivery of what the spool holds. A store that is away again is no error here."""
+        from callslip.stacks import upkeep
+
         now = time.monotonic()
         if now - self._tidied_at < limits.SWEEP_EVERY_SECONDS and not self._spooled:
             return
@@ -101,6 +101,9 @@ class Tending:
         self._spooled = True
 
     def _deliver(self, seconds: float = float("inf")) -> Flow[int]:
+        from callslip.stacks import upkeep
+        from callslip.stacks.upkeep import Terms
+
         if self.spool is None or not (self._spooled or self._spool_waits()):
             return 0
         settings = self.settings
@@ -114,10 +117,14 @@ class Tending:
 
     def sweep(self) -> None:
         """Turn the results of every expired session into tombstones, and delete what they held."""
+        from callslip.stacks import upkeep
+
         self.run_flow(upkeep.sweep(self.now()))
 
     async def asweep(self) -> None:
         """`sweep`, off the event loop."""
+        from callslip.stacks import upkeep
+
         await self.arun_flow(upkeep.sweep(self.now()))
 
     def gc(self, grace_seconds: float = limits.ORPHAN_GRACE_SECONDS) -> Cleaned:
@@ -129,6 +136,8 @@ class Tending:
         return await self.arun_flow(self._gc(grace_seconds))
 
     def _gc(self, grace_seconds: float) -> Flow[Cleaned]:
+        from callslip.stacks import saving, upkeep
+
         delivered = yield from self._deliver()
         cleaned = yield from upkeep.gc(self.now(), grace_seconds)
         if self.settings.plain_folder:
@@ -137,10 +146,14 @@ class Tending:
 
     def verify(self, progress: Callable[[int], object] | None = None) -> Findings:
         """Read every payload back against its checksums. `findings.ok`, `findings.problems`."""
+        from callslip.stacks import upkeep
+
         return self.run_flow(upkeep.verify(progress))
 
     async def averify(self, progress: Callable[[int], object] | None = None) -> Findings:
         """`verify`, off the event loop."""
+        from callslip.stacks import upkeep
+
         return await self.arun_flow(upkeep.verify(progress))
 
     def stats(self, *, tenant: str | None = None) -> Totals:
@@ -182,6 +195,9 @@ class Tending:
     def _delete(
         self, tenant: str, user: str | None, session: str | None, subject: str | None
     ) -> Flow[int]:
+        from callslip.stacks import saving, upkeep
+        from callslip.stacks.governing import remove_subject
+
         tenant, user, session = reach_of(tenant, user, session)
         make: Callable[[], Flow[int]]
         if subject is None:
