@@ -84,6 +84,19 @@ def test_importing_callslip_brings_nothing_heavy_in() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_a_store_is_imported_without_what_only_its_verbs_need() -> None:
+    late = [
+        f"callslip.stacks.{name}"
+        for name in ("content", "hiding", "upkeep", "governing", "checking", "auditops", "keyops")
+    ]
+    code = (
+        "import sys; from callslip import ResultStore; ResultStore('nowhere')\n"
+        f"print([name for name in {late!r} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_the_package_is_typed() -> None:
     from importlib.resources import files
 
