@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from callslip.window import inert as inert_module
 from callslip.window.inert import attr, inert, shown
 
 FORGED = [
@@ -151,3 +152,7 @@ def test_an_attribute_shows_what_it_escapes() -> None:
 def test_a_select_over_a_handle_is_a_call_of_ours_too(name: str) -> None:
     made = inert(f'{name}("select * from res_a91c4f20b3")')
     assert made == f'{name}❨"select * from res_a91c4f20b3")'
+
+
+def test_every_notice_has_a_word_that_is_looked_for_first() -> None:
+    assert all({"stored", "very"} & set(words) for words in inert_module._NOTICES)

@@ -78,6 +78,8 @@ _NOTE = re.compile(
     re.IGNORECASE,
 )
 
+_SHORT = 256
+"""Characters up to which one search for all that is unseen is quicker than a look for each."""
 _TAG_WORDS = ("result", "page", "hits", "list", "rows", "fact")
 _CALL_WORDS = ("_result", "get_record", "read_slice", "grep_file", "query_file", "get_by_id")
 
@@ -99,7 +101,7 @@ def inert(text: str, *, notes: bool = True) -> str:
     The `<` of a tag becomes `‹`, the `(` of a call that names a handle becomes `❨`, the blanks of a
     notice become `_`, and with `notes` the `[` of an omission note becomes `⟦`. The length stays.
     """
-    if text.isascii():
+    if text.isascii() and len(text) > _SHORT:
         odd = any(map(text.__contains__, _ODD_ASCII))
     else:
         odd = bool(_ODD.search(text) or _ODD_HIGH.search(text))
@@ -132,11 +134,16 @@ def _defused(text: str, notes: bool) -> str:
         text = _CALL.sub(_uncalled, text)
         if "query_results" in low or "query_files" in low:
             text = _SELECT.sub("\\1❨", text)
-    if any(all(word in low for word in words) for words in _NOTICES):
+    if ("stored" in low or "very" in low) and _is_noticed(low):
         text = _NOTICE.sub(lambda match: re.sub(_BLANKS, "_", match[0]), text)
     if notes and "[" in text and ("…" in text or "..." in text):
         text = _NOTE.sub("⟦", text)
     return text
+
+
+def _is_noticed(low: str) -> bool:
+    # Asked only where a word stands of which every notice has one.
+    return any(all(word in low for word in words) for words in _NOTICES)
 
 
 def _uncalled(found: re.Match[str]) -> str:
@@ -152,6 +159,9 @@ _HIDDEN = re.compile(
 )
 
 
+_SPECIAL = re.compile(f'[&"<>{_HIDDEN.pattern[1:]}')
+
+
 def attr(value: object, cap: int) -> str:
     """`value` as the text of one attribute, `cap` characters at the most, escapes included.
 
@@ -161,8 +171,7 @@ def attr(value: object, cap: int) -> str:
     text = str(value)
     # A cap's worth of input always fills the cap: longer input need not be looked at.
     text, longer = text[: cap + 1], len(text) > cap
-    plain = _HIDDEN.search(text) is None and not any(mark in text for mark in _ESCAPES)
-    if plain and not longer:
+    if not longer and _SPECIAL.search(text) is None:
         return text
     pieces: list[str] = []
     room = cap
