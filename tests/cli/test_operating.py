@@ -18,8 +18,19 @@ def test_doctor_says_of_every_part_that_it_works(tmp_path: Path) -> None:
     done = here(tmp_path, "doctor")
     assert done.exit_code == 0, done.output
     parts = [line.split()[0] for line in done.stdout.splitlines()]
-    assert parts[:4] == ["index", "payloads", "clock", "spool"] and parts[-1] == "versions"
+    assert parts == ["index", "payloads", "keys", "clock", "spool", "versions"]
     assert "wrong" not in done.stdout and "callslip 0." in done.stdout
+
+
+def test_doctor_says_whether_what_is_stored_is_sealed(tmp_path: Path) -> None:
+    assert here(tmp_path, "keys", "new", str(tmp_path / "k")).exit_code == 0
+    sealed = ("--keys", str(tmp_path / "k"))
+    assert here(tmp_path, "put", "-", *sealed, stdin=b"x").exit_code == 0
+    assert "the master key at hand opens it" in here(tmp_path, "doctor", *sealed).stdout
+    without = here(tmp_path, "doctor")
+    assert without.exit_code == 1 and "this store is sealed" in without.stdout
+    store = ResultStore(tmp_path / "clear")
+    assert "keys: ok, none" in str(store.examine())
 
 
 def test_doctor_leaves_nothing_behind(tmp_path: Path) -> None:

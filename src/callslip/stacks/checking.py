@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from callslip.errors import CallslipError, StoreUnavailable
-from callslip.stacks.checkops import CheckIndex
+from callslip.stacks.checkops import CheckIndex, IndexFacts
 from callslip.stacks.flows import aside
 from callslip.stacks.layout import KEY_SUFFIX, NO_SECRET
 from callslip.stacks.ops import (
@@ -71,7 +71,7 @@ def look(spool: bool) -> Flow[Health]:
     sake. `spool`: whether there is one that holds something."""
     began = time.monotonic()
     checks = [
-        (yield from _checked("index", _index(write=False))),
+        (yield from _checked("index", _index(False, [], {}))),
         (yield from _checked("payloads", _listed())),
         (yield from _spool(spool)),
     ]
@@ -83,9 +83,11 @@ def examine(spool: bool, wall: Callable[[], float]) -> Flow[Health]:
     and the clocks are compared with `wall`."""
     began = time.monotonic()
     clocks: dict[str, float] = {}
+    known: list[IndexFacts] = []
     checks = [
-        (yield from _checked("index", _index(write=True, clocks=clocks, wall=wall))),
+        (yield from _checked("index", _index(True, known, clocks, wall))),
         (yield from _checked("payloads", _probed(clocks, wall))),
+        *map(_keys, known),
     ]
     if clocks:
         checks.append(_clock(clocks))
@@ -129,11 +131,15 @@ _ADVICE = {
 
 
 def _index(
-    write: bool, clocks: dict[str, float] | None = None, wall: Callable[[], float] = time.time
+    write: bool,
+    known: list[IndexFacts],
+    clocks: dict[str, float],
+    wall: Callable[[], float] = time.time,
 ) -> Flow[str]:
     before = wall()
     facts = yield from do(CheckIndex(write))
-    if clocks is not None and facts.clock is not None:
+    known.append(facts)
+    if facts.clock is not None:
         clocks["index"] = facts.clock - (before + wall()) / 2
     return f"{facts.server}, schema {facts.schema}, {'read and written' if write else 'read'}"
 
@@ -160,6 +166,12 @@ def _probed(clocks: dict[str, float], wall: Callable[[], float]) -> Flow[str]:
         raise StoreUnavailable("an object that was just written is not listed", reason="failed")
     clocks["payloads"] = listed[0][2] - middle
     return "an object written, read back, listed and deleted"
+
+
+def _keys(facts: IndexFacts) -> Check:
+    if facts.sealed:
+        return Check("keys", True, "what is stored is sealed, and the master key at hand opens it")
+    return Check("keys", True, "none: what is stored is compressed, not sealed")
 
 
 def _clock(clocks: dict[str, float]) -> Check:

@@ -20,6 +20,8 @@ class IndexFacts:
     """The version of the tables; an index that is used has the newest one."""
     clock: float | None
     """Seconds since the epoch by the database's own clock; None where that is this machine's."""
+    sealed: bool = False
+    """Whether what is stored is sealed; then the master key at hand has opened the store's own."""
 
 
 @dataclass(frozen=True, slots=True)

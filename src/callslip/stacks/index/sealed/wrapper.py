@@ -27,7 +27,6 @@ _AS_THEY_ARE = (
     ops.Garbage,
     ops.Forget,
     ops.KnownKeys,
-    CheckIndex,
 )
 """What holds no more than keys of objects, numbers and times."""
 
@@ -71,6 +70,7 @@ class Sealed:
             shareops.Revoke: trails.revoke,
             shareops.Shares: trails.shares,
             **self._memory.steps,
+            CheckIndex: lambda op: Step(op, lambda facts: replace(facts, sealed=True)),
             **dict.fromkeys(_AS_THEY_ARE, Step),
         }
         self._whole: dict[type, Callable[[Any], Any]] = {
