@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from callslip.errors import PayloadDamaged
 from callslip.handle import Scope
@@ -135,25 +134,13 @@ class Results:
     # --- files --------------------------------------------------------------------------------------
 
     def read_file(self, op: fileops.ReadFile) -> Step:
-        return self._of_files(op, path=op.path, view=op.view)
+        tenant, scope, key = self._place(op.scope)
+        path, view = key.paths.token(op.path), rows.seal_view(op.view, key)
+        return Step(replace(op, scope=scope, path=path, view=view), _opens_file(tenant, key))
 
     def find_write(self, op: fileops.FindWrite) -> Step:
-        return self._of_files(op, call=op.call)
-
-    def _of_files(self, op: Any, **given: Any) -> Step:
         tenant, scope, key = self._place(op.scope)
-        sealed: dict[str, Any] = {"scope": scope}
-        if "path" in given:
-            sealed["path"] = key.paths.token(given["path"])
-        if "view" in given:
-            sealed["view"] = rows.seal_view(given["view"], key)
-        if "call" in given:
-            sealed["call"] = key.call(given["call"])
-
-        def opened(answer: fileops.File | None) -> fileops.File | None:
-            return None if answer is None else _file(answer, tenant, key)
-
-        return Step(replace(op, **sealed), opened)
+        return Step(replace(op, scope=scope, call=key.call(op.call)), _opens_file(tenant, key))
 
     def list_files(self, op: fileops.ListFiles) -> Step:
         tenant, scope, key = self._place(op.scope)
@@ -185,12 +172,10 @@ class Results:
         if op.scope is not None:
             tenant = self._names.there(op.scope.tenant)
             return Step(ops.Count(scope=self._ring.scope(op.scope, tenant)))
-        self._ring.root()
         return Step(ops.Count(None if op.tenant is None else self._ring.token(op.tenant)))
 
     def sessions(self, op: ops.Sessions) -> Step:
         token = None if op.tenant is None else self._ring.token(op.tenant)
-        self._ring.root()
 
         def opened(answer: Sequence[tuple[Scope, float, int]]) -> list[tuple[Scope, float, int]]:
             found = []
@@ -258,6 +243,12 @@ def _file(file: fileops.File, tenant: Tenant, key: SessionKey) -> fileops.File:
         return rows.open_file(file, tenant, key)
     except Unopened:
         raise _changed() from None
+
+
+def _opens_file(
+    tenant: Tenant, key: SessionKey
+) -> Callable[[fileops.File | None], fileops.File | None]:
+    return lambda answer: None if answer is None else _file(answer, tenant, key)
 
 
 def _file_if_any(file: fileops.File, tenant: Tenant, key: SessionKey) -> fileops.File | None:

@@ -30,15 +30,22 @@ class Trails:
 
     def audited(self, op: auditops.Audited[Any], step: Step) -> Step:
         """An operation with its entries: these are made of the opened answer, and sealed."""
+        last: list[Any] = []
+
+        def opened(answer: Any) -> Any:
+            # For the entries, and then for who asked: the same rows, which are opened once.
+            if not last or last[0] is not answer:
+                last[:] = answer, step.open(answer)
+            return last[1]
 
         def entries(answer: Any) -> Sequence[Entry]:
-            return self.sealed(op.entries(step.open(answer)))
+            return self.sealed(op.entries(opened(answer)))
 
         store = self._names.store
         sealed = auditops.Audited(
             step.op, store.token(op.actor), op.at, entries, store.token(op.cause)
         )
-        return Step(sealed, step.open, step.key)
+        return Step(sealed, opened, step.key)
 
     def record(self, op: auditops.Record) -> Step:
         return Step(auditops.Record(self.sealed(op.entries)))
