@@ -121,8 +121,7 @@ class Settings:
     @property
     def on_a_server(self) -> bool:
         """Whether the index is another machine's: it has a clock and locks of its own."""
-        scheme = (self.url or "").partition("://")[0].lower()
-        return scheme in ("postgresql", "postgres")
+        return _scheme_of(self.url or "") in _SERVERS
 
     def ttl_of(self, tenant: str) -> float | None:
         """Seconds that a session of that tenant lives after its last activity."""
@@ -208,6 +207,7 @@ def policy_of(
     )
 
 
+_SERVERS = ("postgresql", "postgres")
 _PQ_WORDS = re.compile(r"\s*(host|hostaddr|port|dbname|user|password|service|sslmode)\s*=")
 """How libpq's other way to name a database begins, which is none of ours."""
 
@@ -231,13 +231,19 @@ class Place:
         return f"{index}\0{self.payloads}"
 
 
+def _scheme_of(url: str) -> str:
+    """The scheme of a URL; "" for what is none, as a folder is."""
+    scheme, mark, _ = url.partition("://")
+    return scheme.lower() if mark else ""
+
+
 def place_of(settings: Settings) -> Place:
     """Resolve `url` and `payloads`. Raises `SettingsError` for a URL that nothing here opens."""
     url = settings.url if settings.url is not None else ".callslip"
-    scheme = url.split("://", 1)[0].lower() if "://" in url else ""
+    scheme = _scheme_of(url)
     if url == ":memory:" or (scheme == "memory"):
         return Place(None, settings.payloads or "memory://")
-    if scheme in ("postgresql", "postgres"):
+    if scheme in _SERVERS:
         from callslip.stacks.index.address import address_of
 
         address = address_of(url)

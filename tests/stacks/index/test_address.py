@@ -76,3 +76,9 @@ def test_a_database_in_libpqs_other_words_is_no_folder(url: str) -> None:
         place_of(Settings(url=url, payloads="p"))
     assert "secret" not in str(raised.value)
     assert place_of(Settings(url="./host=h")).index is not None
+
+
+def test_a_folder_that_is_called_as_a_database_is_a_folder() -> None:
+    for name in ("postgres", "postgresql"):
+        assert not Settings(url=name).on_a_server
+        assert Settings(url=f"{name}://host/app").on_a_server

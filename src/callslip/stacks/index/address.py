@@ -10,7 +10,6 @@ from urllib.parse import parse_qsl, unquote
 from callslip.errors import SettingsError
 from callslip.limits import INDEX_CONNECTIONS
 
-SCHEMES = ("postgresql", "postgres")
 SCHEMA = "callslip"
 _SCHEMA_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _HOST = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(:[0-9]*)?")
