@@ -5,15 +5,13 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
 
 from callslip.stacks.auditops import Audited, Entry, Record, Trail
-from callslip.stacks.index.rows import to_blob, to_text
+from callslip.stacks.index.audit_rows import COLUMNS, entry_from, values_of, wanted
+from callslip.stacks.index.rows import to_blob
 from callslip.stacks.ops import Forget
 
-_COLUMNS = (
-    "at, action, outcome, actor, tenant, user, session, id, tool, count, cause, detail"  # and n
-)
 _PENDING = (
     "(SELECT n, 0.0 AS at, 'erasing' AS action, 'done' AS outcome, actor, tenant, user, session, id,"
     " x'' AS tool, 1 AS count, cause, x'' AS detail FROM erasing)"
@@ -62,24 +60,8 @@ def erased(db: sqlite3.Connection, op: Forget) -> None:
 def write(db: sqlite3.Connection, entries: Sequence[Entry]) -> None:
     """Append entries."""
     db.executemany(
-        f"INSERT INTO audit ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [
-            (
-                entry.at,
-                entry.action,
-                entry.outcome,
-                to_blob(entry.actor),
-                to_blob(entry.tenant),
-                to_blob(entry.user),
-                to_blob(entry.session),
-                to_blob(entry.id),
-                to_blob(entry.tool),
-                entry.count,
-                to_blob(entry.cause),
-                to_blob(entry.detail),
-            )
-            for entry in entries
-        ],
+        f"INSERT INTO audit ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        map(values_of, entries),
     )
 
 
@@ -90,40 +72,13 @@ def record(db: sqlite3.Connection, op: Record) -> None:
 
 def trail(db: sqlite3.Connection, op: Trail) -> Sequence[Entry]:
     """Do `auditops.Trail`."""
-    where, values = ["n > ?"], cast("list[object]", [op.after])
-    for name in ("tenant", "user", "session", "id", "cause"):
-        if (given := getattr(op, name)) is not None:
-            where.append(f"{name} = ?")
-            values.append(to_blob(given))
+    tests = wanted(op)
+    where = [f"{test} ?" for test, _ in tests]
     if op.cause:
         where.append("cause <> x''")  # what its index is of
-    for test, given in (("action =", op.action), ("at >=", op.since), ("at <", op.until)):
-        if given is not None:
-            where.append(f"{test} ?")
-            values.append(given)
     table = _PENDING if op.pending else "audit"
     rows = db.execute(
-        f"SELECT {_COLUMNS}, n FROM {table} WHERE {' AND '.join(where)} ORDER BY n LIMIT ?",
-        (*values, max(op.limit, 0)),
+        f"SELECT {COLUMNS}, n FROM {table} WHERE {' AND '.join(where)} ORDER BY n LIMIT ?",
+        (*(value for _, value in tests), max(op.limit, 0)),
     )
-    return [_entry(row) for row in rows]
-
-
-def _entry(row: Sequence[Any]) -> Entry:
-    at, action, outcome, *texts = row
-    actor, tenant, user, session, id, tool = map(to_text, texts[:6])
-    return Entry(
-        action=action,
-        at=at,
-        outcome=outcome,
-        actor=actor,
-        tenant=tenant,
-        user=user,
-        session=session,
-        id=id,
-        tool=tool,
-        count=texts[6],
-        cause=to_text(texts[7]),
-        detail=to_text(texts[8]),
-        n=texts[9],
-    )
+    return [entry_from(row) for row in rows]

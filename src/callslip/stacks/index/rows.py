@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from callslip.handle import Scope, Shape
+from callslip.handle import Scope, Shape, Shared
 from callslip.stacks.ops import Payload, Result
 
 
@@ -73,6 +73,18 @@ def result_from(scope: Scope, row: Sequence[Any], data: bytes | None) -> Result:
         same_as=to_text(row[8]),
         payload=payload_from(row[9], row[10], row[11], row[12], row[13], data),
     )
+
+
+def receiver_to_blob(session: str | None) -> bytes:
+    """The session that something is shared with; b"" for all of a user's."""
+    return b"" if session is None else b"\x01" + to_blob(session)
+
+
+def shared_from(row: Sequence[Any]) -> Shared:
+    """A share from its columns: what both databases select, in the order of the fields."""
+    name, id, user, session, made_at, until = row
+    receiver = to_text(session[1:]) if session else None
+    return Shared(to_text(name), to_text(id), to_text(user), receiver, made_at, until)
 
 
 def touch_after(ttl: float | None) -> float:

@@ -8,10 +8,9 @@ from typing import Any
 
 from callslip.handle import Scope, Shared
 from callslip.stacks.index import sessions
-from callslip.stacks.index.rows import to_blob, to_text
+from callslip.stacks.index.rows import receiver_to_blob, shared_from, to_blob
 from callslip.stacks.shareops import Revoke, Share, Shares
 
-_ANY = b""
 _COLUMNS = "h.name, h.id, h.user, h.session, h.made_at, h.until"
 
 RECEIVED = (
@@ -43,7 +42,7 @@ def to(scope: Scope, now: float) -> tuple[Any, ...]:
     return (
         to_blob(scope.tenant),
         to_blob(scope.user),
-        _session_blob(scope.session),
+        receiver_to_blob(scope.session),
         now,
         now,
         now,
@@ -64,7 +63,7 @@ def share(db: sqlite3.Connection, op: Share) -> Shared | None:
         (
             to_blob(op.name),
             to_blob(op.user),
-            _session_blob(op.session),
+            receiver_to_blob(op.session),
             op.now,
             op.until,
             session.n,
@@ -73,7 +72,7 @@ def share(db: sqlite3.Connection, op: Share) -> Shared | None:
             op.now,
         ),
     ).fetchone()
-    return None if row is None else _shared(row)
+    return None if row is None else shared_from(row)
 
 
 def revoke(db: sqlite3.Connection, op: Revoke) -> int:
@@ -109,7 +108,7 @@ def list_given(db: sqlite3.Connection, op: Shares) -> Sequence[Shared]:
         f" WHERE r.session = ? AND {_OWN}{which} ORDER BY h.n LIMIT ? OFFSET ?",
         (*values, max(op.limit, 0), max(op.after, 0)),
     )
-    return [_shared(row) for row in rows]
+    return [shared_from(row) for row in rows]
 
 
 def sweep(db: sqlite3.Connection, now: float, limit: int) -> int:
@@ -124,12 +123,3 @@ def more(db: sqlite3.Connection, now: float) -> bool:
     """Whether `sweep` has anything to do."""
     ended = db.execute("SELECT 1 FROM shares WHERE until <= ? LIMIT 1", (now,)).fetchone()
     return ended is not None
-
-
-def _session_blob(session: str | None) -> bytes:
-    return _ANY if session is None else b"\x01" + to_blob(session)
-
-
-def _shared(row: Sequence[Any]) -> Shared:
-    session = None if row[3] == _ANY else to_text(row[3][1:])
-    return Shared(to_text(row[0]), to_text(row[1]), to_text(row[2]), session, row[4], row[5])

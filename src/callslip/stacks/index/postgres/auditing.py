@@ -6,18 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from callslip.stacks.auditops import Audited, Entry, Record, Trail
+from callslip.stacks.index.audit_rows import COLUMNS, entry_from, values_of, wanted
 from callslip.stacks.index.postgres.transaction import Answer, Db
-from callslip.stacks.index.rows import to_blob, to_text
+from callslip.stacks.index.rows import to_blob
 
-_COLUMNS = (
-    'at, action, outcome, actor, tenant, "user", session, id, tool, count, cause, detail'  # and n
-)
 _PENDING = (
     "(SELECT n, 0::float8 AS at, 'erasing' AS action, 'done' AS outcome, actor, tenant, \"user\","
     " session, id, ''::bytea AS tool, 1::bigint AS count, cause, ''::bytea AS detail FROM erasing) p"
 )
 _KINDS = ("float8", "text", "text", *["bytea"] * 6, "bigint", "bytea", "bytea")
-_TEXTS = ("actor", "tenant", "user", "session", "id", "tool")
 
 
 class ToldDb(Db):
@@ -37,7 +34,7 @@ class ToldDb(Db):
     def commit(self) -> None:
         if self.entries or (self.open and not self.done):
             marks = ", ".join(f"%s::{kind}[]" for kind in _KINDS)
-            columns = zip(*map(_values, self.entries), strict=True)
+            columns = zip(*map(values_of, self.entries), strict=True)
             super().finish(f"SELECT tell({marks})", [list(c) for c in columns] or [[]] * 12)
         super().commit()
 
@@ -67,14 +64,8 @@ def write(db: Db, entries: Sequence[Entry]) -> None:
         return
     row = "(" + ", ".join(["%s"] * 12) + ")"
     rows = ", ".join([row] * len(entries))
-    values = [value for entry in entries for value in _values(entry)]
-    db.finish(f"INSERT INTO audit ({_COLUMNS}) VALUES {rows}", values)
-
-
-def _values(entry: Entry) -> tuple[Any, ...]:
-    texts = (to_blob(getattr(entry, name)) for name in _TEXTS)
-    rest = (entry.count, to_blob(entry.cause), to_blob(entry.detail))
-    return entry.at, entry.action, entry.outcome, *texts, *rest
+    values = [value for entry in entries for value in values_of(entry)]
+    db.finish(f"INSERT INTO audit ({COLUMNS}) VALUES {rows}", values)
 
 
 def record(db: Db, op: Record) -> None:
@@ -84,44 +75,20 @@ def record(db: Db, op: Record) -> None:
 
 def trail(db: Db, op: Trail) -> Sequence[Entry]:
     """Do `auditops.Trail`."""
-    where: list[str] = ["n > %s"]
-    values: list[object] = [op.after]
-    for name in ("tenant", "user", "session", "id", "cause"):
-        if (given := getattr(op, name)) is not None:
-            where.append(f'"{name}" = %s')
-            values.append(to_blob(given))
+    tests = wanted(op)
+    where = [f"{test} %s" for test, _ in tests]
     if op.cause:
         where.append("cause <> ''")  # what its index is of
-    for test, limit in (("action =", op.action), ("at >=", op.since), ("at <", op.until)):
-        if limit is not None:
-            where.append(f"{test} %s")
-            values.append(limit)
     table = _PENDING if op.pending else "audit"
     if not op.pending:
         # Numbers are given before the commit: who went on behind the last one that he saw would miss
         # those of transactions that were under way.
         db.execute("LOCK TABLE audit IN SHARE MODE")
     rows = db.finish(
-        f"SELECT {_COLUMNS}, n FROM {table} WHERE {' AND '.join(where)} ORDER BY n LIMIT %s",
-        (*values, max(op.limit, 0)),
+        f"SELECT {COLUMNS}, n FROM {table} WHERE {' AND '.join(where)} ORDER BY n LIMIT %s",
+        (*(value for _, value in tests), max(op.limit, 0)),
     )
-    return [_entry(row) for row in rows]
-
-
-def _entry(row: Sequence[Any]) -> Entry:
-    at, action, outcome, *texts = row[:9]
-    count, cause, detail, n = row[9:]
-    named = dict(zip(_TEXTS, map(to_text, texts), strict=True))
-    return Entry(
-        action=action,
-        at=at,
-        outcome=outcome,
-        count=count,
-        cause=to_text(cause),
-        detail=to_text(detail),
-        n=n,
-        **named,
-    )
+    return [entry_from(row) for row in rows]
 
 
 def erased(db: Db, keys: Sequence[bytes], now: float) -> None:

@@ -8,10 +8,16 @@ from typing import Any
 
 from callslip.handle import Scope
 from callslip.stacks import ops
-from callslip.stacks.index.postgres import sessions, shares
+from callslip.stacks.index.postgres import sessions
 from callslip.stacks.index.postgres.sessions import Session, session_from
 from callslip.stacks.index.postgres.transaction import Db
-from callslip.stacks.index.rows import result_from, shape_from_blob, to_blob, to_text
+from callslip.stacks.index.rows import (
+    receiver_to_blob,
+    result_from,
+    shape_from_blob,
+    to_blob,
+    to_text,
+)
 
 _OWNER = 17
 """Where the user and the session of a shared row's owner stand, behind `read_schema.RESULT` and three more."""
@@ -26,7 +32,7 @@ def get(db: Db, op: ops.Get) -> tuple[ops.Result | ops.Tombstone | None, Session
     key = sessions.key_of(op.scope)
     rows = db.finish(
         "SELECT * FROM get_result(%s, %s, %s, %s, %s, %s)",
-        (*key, to_blob(op.id), op.now, shares.session_blob(op.scope.session)),
+        (*key, to_blob(op.id), op.now, receiver_to_blob(op.scope.session)),
     )
     session = None
     found: ops.Result | ops.Tombstone | None = None
@@ -85,7 +91,7 @@ def list_live(db: Db, op: ops.List) -> tuple[tuple[Sequence[ops.Result], int], S
     key = sessions.key_of(op.scope)
     rows = db.finish(
         "SELECT * FROM list_results(%s, %s, %s, %s, %s, %s, %s)",
-        (*key, after, limit, op.now, shares.session_blob(op.scope.session)),
+        (*key, after, limit, op.now, receiver_to_blob(op.scope.session)),
     )
     session = None if rows[0][0] is None else session_from(rows[0])
     ran_out, given = rows[0][sessions.WIDTH + 14 : sessions.WIDTH + 16]

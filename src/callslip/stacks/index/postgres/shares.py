@@ -8,7 +8,7 @@ from typing import Any
 from callslip.handle import Shared
 from callslip.stacks.index.postgres import sessions
 from callslip.stacks.index.postgres.transaction import Db
-from callslip.stacks.index.rows import to_blob, to_text
+from callslip.stacks.index.rows import receiver_to_blob, shared_from, to_blob
 from callslip.stacks.shareops import Revoke, Share, Shares
 
 _COLUMNS = 'h.name, h.id, h."user", h.session, h.made_at, h.until'
@@ -35,7 +35,7 @@ def share(db: Db, op: Share) -> Shared | None:
         (
             to_blob(op.name),
             to_blob(op.user),
-            session_blob(op.session),
+            receiver_to_blob(op.session),
             op.now,
             op.until,
             to_blob(op.id),
@@ -44,7 +44,7 @@ def share(db: Db, op: Share) -> Shared | None:
             op.now,
         ),
     ).fetchone()
-    return None if row is None else _shared(row)
+    return None if row is None else shared_from(row)
 
 
 def revoke(db: Db, op: Revoke) -> int:
@@ -78,7 +78,7 @@ def list_given(db: Db, op: Shares) -> Sequence[Shared]:
             min(max(op.after, 0), 2**62),
         ),
     )
-    return [_shared(row) for row in rows]
+    return [shared_from(row) for row in rows]
 
 
 def sweep(db: Db, now: float, limit: int) -> int:
@@ -93,16 +93,6 @@ def sweep(db: Db, now: float, limit: int) -> int:
 def more(db: Db, now: float) -> bool:
     """Whether `sweep` has anything to do."""
     return bool(db.execute("SELECT 1 FROM shares WHERE until <= %s LIMIT 1", (now,)))
-
-
-def session_blob(session: str | None) -> bytes:
-    """The receiver's session as it is kept: b"" for all of a user's."""
-    return b"" if session is None else b"\x01" + to_blob(session)
-
-
-def _shared(row: Sequence[Any]) -> Shared:
-    session = None if row[3] == b"" else to_text(row[3][1:])
-    return Shared(to_text(row[0]), to_text(row[1]), to_text(row[2]), session, row[4], row[5])
 
 
 READS: dict[type, Any] = {Shares: list_given}
