@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import math
 import os
 import re
@@ -132,6 +133,11 @@ class Settings:
             given = getattr(self, name)
             if given is not None and not callable(given):
                 raise SettingsError(f"{name}={given!r}: give a function")
+        if _is_async(self.authorize):
+            raise SettingsError(
+                f"authorize={self.authorize!r}: give a plain function; what an async one answers is "
+                "not known when it is asked"
+            )
         if not isinstance(self.quota, Quota):
             raise SettingsError(f"quota={self.quota!r}: give callslip.Quota(session_results=…, …)")
         if self.keys is not None:
@@ -176,6 +182,19 @@ class Settings:
 def _is_seconds(given: object) -> bool:
     number = isinstance(given, int | float) and not isinstance(given, bool)
     return number and 0 < cast("float", given) < math.inf
+
+
+def _is_async(given: object) -> bool:
+    called = (given, getattr(given, "__call__", None))  # noqa: B004 - an object's own may be async
+    return any(
+        kind(each)
+        for each in called
+        for kind in (
+            inspect.iscoroutinefunction,
+            inspect.isasyncgenfunction,
+            inspect.isgeneratorfunction,
+        )
+    )
 
 
 def _is_path(text: str) -> bool:

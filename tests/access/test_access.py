@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import logging
 from collections.abc import Callable
@@ -189,6 +190,37 @@ def test_a_hook_that_raises_says_no(
     assert str(error) not in str(denied.value) + denied.value.for_model
     assert "authorize= raised" in caplog.text
     assert other.list().total == 0
+
+
+async def _awaited(scope: Scope, handle: Handle | None, action: str) -> bool:
+    return False
+
+
+def _yields(scope: Scope, handle: Handle | None, action: str) -> Any:
+    yield False
+
+
+class _Awaited:
+    async def __call__(self, scope: Scope, handle: Handle | None, action: str) -> bool:
+        return False
+
+
+@pytest.mark.parametrize("given", [_awaited, _yields, _Awaited(), functools.partial(_awaited)])
+def test_a_hook_whose_answer_is_not_known_when_it_is_asked_lets_nothing_pass(
+    given: Any, session: Session, secret: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(SettingsError, match="authorize"):
+        ResultStore(session.store.settings.url, authorize=given)
+
+    def hides_it(scope: Scope, handle: Handle | None, action: str) -> Any:
+        return given(scope, handle, action)
+
+    other = ResultStore(session.store.settings.url, authorize=hides_it)
+    denied = other.session("s", user="u", tenant="t")
+    with caplog.at_level(logging.ERROR), pytest.raises(UnknownHandle):
+        denied.read(secret)
+    assert "it counts as a no" in caplog.text
+    assert denied.list().total == 0
 
 
 def test_a_tombstone_is_asked_about_too(session: Session, hook: Hook, secret: str) -> None:
