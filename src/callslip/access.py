@@ -6,6 +6,7 @@ comes through here, so that what is not allowed is, everywhere, as if it were no
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -13,7 +14,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from callslip.errors import PayloadDamaged, StoreUnavailable
-from callslip.handle import Handle, Scope, Shape
+from callslip.handle import Envelope, Handle, Scope, Shape
 from callslip.rendering import handle_of
 from callslip.stacks.auditops import Record
 from callslip.stacks.ops import Flow, Get, List, Result, Tombstone, do
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from callslip.stacks.writing import Call
     from callslip.store import ResultStore
 
-__all__ = ["Action", "allowed", "as_it_is_now", "found", "listed", "may_store", "shown_as"]
+__all__ = ["Action", "allowed", "as_it_is_now", "found", "id_of", "listed", "may_store", "shown_as"]
 
 logger = logging.getLogger("callslip")
 
@@ -38,12 +39,18 @@ _LISTED = 500
 
 
 def allowed(store: ResultStore, scope: Scope, handle: Handle | None, action: Action) -> bool:
-    """What the store's hook says; True without one. A hook that raises says no."""
+    """What the store's hook says; True without one. A hook that raises says no, and so does one that
+    answers what has still to be awaited or run: that is true whatever it would come to."""
     hook = store.settings.authorize
     if hook is None:
         return True
     try:
-        return bool(hook(scope, handle, action))
+        answer: object = hook(scope, handle, action)
+        if inspect.iscoroutine(answer):
+            answer.close()  # it is not to be awaited any more
+        if inspect.isawaitable(answer) or inspect.isgenerator(answer) or inspect.isasyncgen(answer):
+            raise TypeError(f"it answered {type(answer).__name__}, not whether it may be done")
+        return bool(answer)
     except Exception:
         if handle is not None:
             # The error may quote what the handle is about: it goes to the log and nowhere else.
@@ -63,6 +70,13 @@ def may_store(store: ResultStore, scope: Scope, call: Call) -> Flow[bool]:
             # Nothing was stored, and a run must not fail for the store's sake.
             logger.warning("a refusal could not be told to the audit: %s", error)
     return may
+
+
+def id_of(given: str | Handle) -> str:
+    """The id that is meant: what was given for the value is the first thing that people try."""
+    if isinstance(given, Envelope):
+        return given.handle.id if given.handle else ""
+    return given.id if isinstance(given, Handle) else given
 
 
 def found(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from callslip import access, limits
-from callslip.handle import Envelope, Handle, Hits, Listing, Page, Scope
+from callslip.handle import Handle, Hits, Listing, Page, Scope
 from callslip.opened import AsyncStored, Stored
 from callslip.queried import Queried
 from callslip.reading.listing import listing
@@ -225,9 +225,7 @@ class Session(Taking, Structured, Queried, Sharing, Wrapping):
 
     def _row(self, id: str, action: access.Action) -> Flow[Result]:
         found = None
-        if isinstance(id, Envelope | Handle):
-            # What was given for the value is the first thing that people try here.
-            id = id.id if isinstance(id, Handle) else id.handle.id if id.handle else ""
+        id = access.id_of(id)
         path, id = (id, id_in(id)) if isinstance(id, str) and "/" in id else ("", id)
         if isinstance(id, str) and id.isascii() and 5 <= len(id) <= 80:
             found = yield from access.found(self.store, self.scope, id, action)
@@ -269,6 +267,7 @@ class Session(Taking, Structured, Queried, Sharing, Wrapping):
         return await self.store.arun_flow(self._delete(id)) > 0
 
     def _delete(self, id: str) -> Flow[int]:
+        id = access.id_of(id)
         if self.store.settings.authorize is not None:
             found = yield from access.found(self.store, self.scope, id, "delete")
             if found is None or found.id != id:

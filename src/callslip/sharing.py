@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import secrets
+import sys
 from typing import TYPE_CHECKING
 
 from callslip import access
@@ -11,6 +11,7 @@ from callslip.errors import SettingsError
 from callslip.handle import Handle, Scope, Shared
 from callslip.reading.missing import unknown
 from callslip.stacks.ops import Flow, Result, do
+from callslip.stacks.savedops import id_in
 from callslip.stacks.shareops import Revoke, Share, Shares
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class Sharing:
     ) -> Flow[Shared]:
         to = _receiver(self.scope, with_session, user, tenant)
         number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-        if not number or not math.isfinite(seconds) or seconds <= 0:
+        if not number or not 0 < seconds <= sys.float_info.max:  # an int may be longer than a float
             raise SettingsError(f"seconds={seconds!r}: give how long it may be read, above 0")
         row = yield from self._row(id, "share")
         if row.scope != self.scope:
@@ -106,11 +107,10 @@ class Sharing:
         op = Revoke(self.scope, self.store.now())
         if isinstance(share, Shared):
             op = Revoke(self.scope, op.now, name=share.name)
-        elif isinstance(share, Handle):
-            op = Revoke(self.scope, op.now, id=share.id)
-        elif isinstance(share, str):
-            named = share.startswith("shr_")
-            op = Revoke(self.scope, op.now, share if named else None, None if named else share)
+        elif isinstance(share, Handle | str):
+            id = _id_of(share)
+            named = id.startswith("shr_")
+            op = Revoke(self.scope, op.now, id if named else None, None if named else id)
         elif share is not None:
             raise SettingsError(f"revoke({share!r}): give a share, its name, or a result's id")
         return (yield from do(op))
@@ -124,13 +124,20 @@ class Sharing:
         return await self.store.arun_flow(self._shares(id))
 
     def _shares(self, id: str | None) -> Flow[list[Shared]]:
+        of = None if id is None else _id_of(id)
         found: list[Shared] = []
         now = self.store.now()
         while True:
-            page = yield from do(Shares(self.scope, now, id, _AT_ONCE, len(found)))
+            page = yield from do(Shares(self.scope, now, of, _AT_ONCE, len(found)))
             found += page
             if len(page) < _AT_ONCE:
                 return found
+
+
+def _id_of(given: str | Handle) -> str:
+    """The id in all that `share` takes: what could be shared so, and not revoked, would be a leak."""
+    id = access.id_of(given)
+    return (id_in(id) or id) if "/" in id else id
 
 
 def _receiver(

@@ -8,7 +8,15 @@ from typing import Any
 
 import pytest
 
-from callslip import HandleGone, ResultStore, Session, SettingsError, Shared, UnknownHandle
+from callslip import (
+    Envelope,
+    HandleGone,
+    ResultStore,
+    Session,
+    SettingsError,
+    Shared,
+    UnknownHandle,
+)
 
 ROWS = [{"id": n, "name": f"person {n}", "team": f"t{n % 7}"} for n in range(4000)]
 
@@ -126,6 +134,42 @@ def test_it_ends_by_its_time_by_revoke_and_with_the_result(
     assert is_unknown(bob, id), "what is made again is not shared again"
 
 
+def test_a_share_ends_by_whatever_it_was_made_by(store: ResultStore, tmp_path: Path) -> None:
+    ana, bob = store.session("plan", user="ana"), store.session("check", user="bob")
+    shown = ana.offload(ROWS, tool="crm")
+    for given in (shown, shown.handle, shown.handle.id):
+        share = ana.share(given, user="bob")
+        assert bob.read(share.id).total == 4000
+        assert ana.shares(given) == [share]
+        assert ana.revoke(given) == 1
+        assert is_unknown(bob, share.id)
+
+    plain = f"{(tmp_path / 'plain').as_uri()}?plain"
+    store = ResultStore(tmp_path / "p", payloads=plain)
+    ana, bob = store.session("plan", user="ana"), store.session("check", user="bob")
+    handle = ana.put(ROWS, tool="crm")
+    path = next(str(each) for each in (tmp_path / "plain").rglob("*.json*"))
+    share = ana.share(path, user="bob")
+    assert ana.shares(path) == [share]
+    assert ana.revoke(path) == 1
+    assert is_unknown(bob, handle.id)
+
+
+def test_an_envelope_without_a_handle_ends_no_other_share(ana: Session, id: str) -> None:
+    ana.share(id, user="bob")
+    for given in (Envelope('<result stored="false">'), "", "res_0123456789"):
+        assert ana.revoke(given) == 0
+        assert ana.shares(given) == []
+    assert len(ana.shares()) == 1
+
+
+def test_a_result_is_deleted_by_its_envelope_too(ana: Session) -> None:
+    shown = ana.offload(ROWS, tool="crm")
+    assert ana.delete(shown)
+    with pytest.raises(HandleGone):
+        ana.read(shown)
+
+
 def test_what_expires_or_closes_with_its_owner_is_unknown_to_the_reader(
     tmp_path: Path, clock: Clock
 ) -> None:
@@ -183,6 +227,8 @@ def test_a_share_is_for_a_session_or_for_all_of_a_user(
         ({"user": "bob", "seconds": float("inf")}, "seconds=inf"),
         ({"user": "bob", "seconds": True}, "seconds=True"),
         ({"user": 3}, "user=3"),
+        ({"user": "bob", "seconds": 10**400}, "seconds=1000"),
+        ({"user": "bob", "seconds": float("nan")}, "seconds=nan"),
         ({"with_session": ""}, "with_session=''"),
         ({"with_session": "plan"}, "has it already"),
     ],
