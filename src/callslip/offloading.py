@@ -315,12 +315,16 @@ def _refused(
 ) -> Envelope:
     """What the model gets instead: the head and tail of a text, and what is known of a stream's."""
     if content is not None:
-        text = shown_content(store.mask, content).text
-        text = _redacted(store, text)
+        text = in_short(store, content)
         return Envelope(rendering.refused(reason, text, call, store.settings))
     sample, chars = packing.rest()
     text = sample.head + sample.tail
     return Envelope(rendering.refused(reason, text, call, store.settings, chars))
+
+
+def in_short(store: ResultStore, content: Content) -> str:
+    """The text that an excerpt may be cut from, where a model gets no handle: masked and redacted."""
+    return _redacted(store, shown_content(store.mask, content).text)
 
 
 def _redacted(store: ResultStore, text: str) -> str:

@@ -54,15 +54,16 @@ class Desk:
         return self.exempt or self._session._stays(value, self.tool)
 
     def inline(self, value: Any) -> Any:
-        """A value that stays, as the model may see it."""
-        if self.exempt or self.masked or self.is_stand_in(value):
+        """A value that stays, as the model may see it; also one that only looks like a stand-in."""
+        if self.exempt or self.masked:
             return value
         return offloading.inline(self.store, value)
 
     def is_stand_in(self, value: object) -> bool:
         """Whether a text is what already stands in for a result: never stored in its turn.
 
-        A text that only pretends to be one is no longer than one, and so does no harm inline.
+        A text that only pretends to be one is no longer than one, and so does no harm inline; a
+        mask is for it, too.
         """
         most = max(self.store.settings.preview_chars + ENVELOPE_CHARS, REFUSED_CHARS)
         return isinstance(value, str) and value.startswith("<result ") and len(value) <= most
@@ -88,7 +89,7 @@ def shown(desk: Desk, value: object, status: str = "") -> Flow[object]:
 
 def _excerpt(desk: Desk, value: object, call: Call) -> Flow[object]:
     """What stands in where no tool reads it back: stored for the caller, without a handle."""
-    text = canonical(value).text
+    text = offloading.in_short(desk.store, canonical(value))
     try:
         handle = yield from offloading.put(desk.store, desk.scope, value, call, None)
     except StoreUnavailable as error:
@@ -98,7 +99,7 @@ def _excerpt(desk: Desk, value: object, call: Call) -> Flow[object]:
     short = envelope.no_reader(
         "", call.tool, handle.shape, excerpt, status=call.status, preview_chars=room
     )
-    return short if len(short) < len(text) else value
+    return short if len(short) < len(text) else desk.inline(value)
 
 
 def placed(desk: Desk, artifact: object) -> Flow[object]:

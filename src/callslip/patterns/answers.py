@@ -13,6 +13,7 @@ from callslip.patterns import fields
 from callslip.patterns.files import inside
 from callslip.patterns.shared import SharedSession
 from callslip.session import Session
+from callslip.stacks.hiding.values import shown_value
 from callslip.window.inert import plain
 from callslip.window.measure import estimate_tokens
 from callslip.window.policy import bounded
@@ -116,11 +117,12 @@ def given(session: Session, inputs: Mapping[str, Any]) -> Given:
         label = inside(plain(name, 80))
         id = fields.handle_in(value)
         if id is None:
-            text = json.dumps(value, ensure_ascii=False, default=str)
+            seen = shown_value(session.store.mask, value)
+            text = json.dumps(seen, ensure_ascii=False, default=str)
             ids = [found for each in _leaves(value) if (found := fields.handle_in(each))]
             handles += [each for each in ids if _known(session, each)]
             if len(text) <= INLINE_CHARS:
-                inline.update(str(each) for each in _leaves(value))
+                inline.update(str(each) for each in _leaves(seen))
                 lines.append(f"{label}: {inside(text)}")
                 continue
             id = session.put(value, tool="input", args={"name": name}).id

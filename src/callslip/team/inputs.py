@@ -1,5 +1,6 @@
 """Results that a task names by id, put before the member that asks for them. By reference: the text
-goes from store to member, and never through the leader's window."""
+goes from store to member, and never through the leader's window. The member is a model: it gets what
+a model may read, so masked fields stay masked."""
 
 from __future__ import annotations
 
@@ -9,8 +10,10 @@ from typing import TYPE_CHECKING
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
+from callslip.access import as_it_is_now
 from callslip.errors import CallslipError
 from callslip.limits import HARD_CAP_CHARS
+from callslip.stacks.ops import Flow
 from callslip.window.inert import inert, shown
 from callslip.window.policy import bounded
 
@@ -27,8 +30,7 @@ def named_in(session: Session, task: Sequence[BaseMessage]) -> str:
     room = HARD_CAP_CHARS
     for id in dict.fromkeys(_ID.findall("\n".join(message.text for message in task))):
         try:
-            with session.open(id) as file:
-                text = file.read().decode("utf-8", "replace")
+            text = session.store.run_flow(_text(session, id))
         except CallslipError:
             continue
         part = f'<input id="{id}">\n{bounded(inert(shown(text)), max(room - 200, 0))}\n</input>'
@@ -37,6 +39,12 @@ def named_in(session: Session, task: Sequence[BaseMessage]) -> str:
         if room <= 400:
             break
     return "\n\n".join(found)
+
+
+@as_it_is_now
+def _text(session: Session, id: str) -> Flow[str]:
+    _, reader = yield from session._shown(id, "read")
+    return (yield from reader.body()).decode("utf-8", "replace")
 
 
 def given_to(messages: Sequence[BaseMessage], inputs: str) -> list[BaseMessage]:

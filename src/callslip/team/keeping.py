@@ -88,7 +88,10 @@ def _kept(run: Run, made: Sequence[BaseMessage], at: int, known: dict[str, str])
     given = str(message.text)  # LangChain's own kind of string is none to store
     found = store.session(run.session, user=run.user).offload(given, **about)
     if not isinstance(found, Envelope):
-        return message
+        if found is given or not isinstance(message, ToolMessage):
+            return message  # a model's own words are no tool's result
+        # What ended the run went to the caller whole; a model that goes on reads it masked.
+        return message.model_copy(update={"content": str(found)})
     if found.handle is not None:
         known[given] = found.handle.id
     return message.model_copy(update={"content": str(found)})
