@@ -355,6 +355,30 @@ def test_a_closed_session_can_be_opened_again_with_nothing_in_it(session: Sessio
     assert session.load(id) == BIG
 
 
+def test_one_result_goes_without_a_look_at_the_others_of_its_session(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, *_, last = (session.put(f"{n} {BIG}", tool="t").id for n in range(3))
+    session.read(first)
+    run, asked = session.store._backend.run, []
+    monkeypatch.setattr(
+        session.store._backend, "run", lambda op: (asked.append(type(op)), run(op))[1]
+    )
+    assert session.delete(first)
+    assert asked == [Get, Remove, Garbage]
+    assert not session.store.caches.directories._items, "nothing of it is kept in memory"
+    monkeypatch.undo()
+    assert session.list().handles[-1].id == last
+
+
+def test_a_page_costs_no_envelope_where_nobody_asks_for_one(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id = session.put(BIG, tool="t").id
+    monkeypatch.setattr("callslip.access.handle_of", None)
+    assert session.read(id).total == 3000
+
+
 def test_a_payload_lives_as_long_as_one_result_needs_it(store: ResultStore, tmp_path: Path) -> None:
     text = noisy(400_000)
     one, two = store.session("one"), store.session("two")

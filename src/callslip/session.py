@@ -19,7 +19,7 @@ from callslip.sharing import Sharing
 from callslip.stacks import saving, upkeep
 from callslip.stacks.content import restore
 from callslip.stacks.hiding import seen
-from callslip.stacks.ops import Flow, List, Remove, Result, Tombstone, do
+from callslip.stacks.ops import Flow, Get, List, Remove, Result, Tombstone, do
 from callslip.stacks.reader import Reader, open_reader
 from callslip.stacks.savedops import id_in, saved_name
 from callslip.structured import Structured
@@ -35,8 +35,10 @@ if TYPE_CHECKING:
     from callslip.window.envelope import Vocabulary
 
 
-_FORGOTTEN = 500
-"""Rows that are looked through at once for what is to be forgotten."""
+_LISTED = 500
+"""Rows of a session that are forgotten at once when it is closed."""
+
+_Rows = list[Result]  # `Session.list` hides the class of that name
 
 
 class Session(Taking, Structured, Queried, Sharing, Wrapping):
@@ -294,24 +296,29 @@ class Session(Taking, Structured, Queried, Sharing, Wrapping):
                 id=id,
             )
         )
-        if self.store.settings.plain_folder:
-            yield from saving.drop(gone)
+        yield from saving.drop(gone)
         return removed
 
-    def _forget(self, id: str | None) -> Flow[Sequence[Result]]:
-        """What is about to go is kept in memory no longer either; its rows."""
-        gone = []
+    def _forget(self, id: str | None) -> Flow[_Rows]:
+        """What is about to go is kept in memory no longer either; the rows with plain files."""
+        if id is not None:
+            found = yield from do(Get(self.scope, id, self.store.now(), action=""))
+            return self._forgotten([found] if isinstance(found, Result) else [])
+        gone: _Rows = []
         after, total = 0, 1
         while after < total:
-            op = List(self.scope, after, _FORGOTTEN, self.store.now(), action="")
+            op = List(self.scope, after, _LISTED, self.store.now(), action="")
             rows, total = yield from do(op)
-            for row in rows:
-                if id in (None, row.id):
-                    self.store.forget(row.payload.digest)
-                    if row.scope == self.scope:  # and not only shared with it
-                        gone.append(row)
-            after += _FORGOTTEN
+            gone += self._forgotten(rows)
+            after += _LISTED
         return gone
+
+    def _forgotten(self, rows: Sequence[Result]) -> _Rows:
+        for row in rows:
+            self.store.forget(row.payload.digest)
+        # Those of what is only shared with this session are another's.
+        plain = bool(self.store.settings.plain_folder)
+        return [row for row in rows if plain and row.scope == self.scope]
 
     def __enter__(self) -> Self:
         return self
