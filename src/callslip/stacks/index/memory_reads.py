@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 
@@ -13,12 +12,14 @@ from callslip.stacks.index.memory_rows import (
     below,
     find_space,
     names_of,
+    namespaces_for,
     one,
     parts_of,
+    past_of,
     path_of,
     row_of,
 )
-from callslip.stacks.index.rows import to_blob, to_text
+from callslip.stacks.index.rows import to_blob
 from callslip.stacks.memoryops import (
     Fact,
     GetFact,
@@ -57,24 +58,7 @@ def past(db: sqlite3.Connection, op: PastOf) -> Sequence[Past]:
         " WHERE fact = ? ORDER BY version DESC",
         (found.n,),
     )
-    return [
-        Past(
-            version,
-            to_text(text),
-            to_text(kind),
-            to_text(source),
-            _json(metadata),
-            since,
-            until,
-            why,
-        )
-        for version, text, kind, source, metadata, since, until, why in rows
-    ]
-
-
-def _json(blob: bytes) -> dict[str, object]:
-    value: dict[str, object] = json.loads(to_text(blob))
-    return value
+    return [past_of(row) for row in rows]
 
 
 def meant(db: sqlite3.Connection, which: Which, now: float) -> Iterator[Row]:
@@ -143,18 +127,9 @@ def _total(db: sqlite3.Connection, which: Which, now: float) -> int | None:
 
 def namespaces(db: sqlite3.Connection, op: Namespaces) -> Sequence[Namespace]:
     """Do `memoryops.Namespaces`."""
-    found: dict[Namespace, None] = {}
     rows = db.execute(
         "SELECT s.parts FROM memory_spaces s WHERE s.facts > 0 AND EXISTS"
-        f" (SELECT 1 FROM memories m WHERE m.space = s.n AND {LIVE}) ORDER BY s.path",
+        f" (SELECT 1 FROM memories m WHERE m.space = s.n AND {LIVE})",
         (op.now,),
     )
-    for (blob,) in rows:
-        parts = parts_of(blob)
-        fits = len(parts) >= max(len(op.prefix), len(op.suffix))
-        fits = fits and all(w in ("*", p) for w, p in zip(op.prefix, parts, strict=False))
-        ending = parts[len(parts) - len(op.suffix) :]
-        if fits and all(w in ("*", p) for w, p in zip(op.suffix, ending, strict=False)):
-            found.setdefault(parts[: op.depth])
-    ordered = sorted(found)
-    return ordered[op.after : op.after + op.limit]
+    return namespaces_for(op, (parts_of(blob) for (blob,) in rows))

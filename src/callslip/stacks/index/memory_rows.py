@@ -10,7 +10,7 @@ from typing import Any
 
 from callslip.stacks.index import memory_words
 from callslip.stacks.index.rows import to_blob, to_text
-from callslip.stacks.memoryops import Fact, Namespace
+from callslip.stacks.memoryops import Fact, Namespace, Namespaces, Past
 
 COLUMNS = (
     "m.id, m.text, m.key, m.kind, m.source, m.metadata, m.count, m.created_at, m.updated_at,"
@@ -57,7 +57,7 @@ def row_of(namespace: Namespace, columns: Sequence[Any]) -> Row:
         key=None if columns[2] is None else to_text(columns[2]),
         kind=to_text(columns[3]),
         source=to_text(columns[4]),
-        metadata=json.loads(to_text(columns[5])),
+        metadata=_object(columns[5]),
         count=columns[6],
         created_at=columns[7],
         updated_at=columns[8],
@@ -66,6 +66,18 @@ def row_of(namespace: Namespace, columns: Sequence[Any]) -> Row:
         item=bool(columns[11]),
     )
     return Row(fact, columns[12], columns[13], columns[14], columns[15], columns[16])
+
+
+def past_of(columns: Sequence[Any]) -> Past:
+    """What a fact said before, of its columns in the order of the fields."""
+    version, text, kind, source, metadata, since, until, why = columns
+    told = (to_text(text), to_text(kind), to_text(source), _object(metadata))
+    return Past(version, *told, since, until, why)
+
+
+def _object(blob: bytes) -> dict[str, Any]:
+    value: dict[str, Any] = json.loads(to_text(blob))
+    return value
 
 
 # --- namespaces -----------------------------------------------------------------------------------
@@ -113,6 +125,20 @@ def make_space(db: sqlite3.Connection, namespace: Namespace) -> Space:
 def parts_of(blob: bytes) -> Namespace:
     """The words of a namespace."""
     return tuple(json.loads(to_text(blob)))
+
+
+def namespaces_for(op: Namespaces, every: Iterable[Namespace]) -> list[Namespace]:
+    """Of all namespaces that hold facts those that `memoryops.Namespaces` asks for."""
+    found = {parts[: op.depth] for parts in every if _fits(parts, op)}
+    return sorted(found)[op.after : op.after + op.limit]
+
+
+def _fits(parts: Namespace, op: Namespaces) -> bool:
+    if len(parts) < max(len(op.prefix), len(op.suffix)):
+        return False
+    ending = parts[len(parts) - len(op.suffix) :]
+    words = *zip(op.prefix, parts, strict=False), *zip(op.suffix, ending, strict=True)
+    return all(wanted in ("*", word) for wanted, word in words)
 
 
 def names_of(db: sqlite3.Connection, spaces: Iterable[int]) -> dict[int, Namespace]:

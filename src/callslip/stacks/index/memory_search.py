@@ -7,7 +7,7 @@ scored. What may live here: the search itself, without a word of SQL.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from heapq import heappush, heappushpop
 from typing import Protocol
@@ -114,10 +114,9 @@ def search(look: Look, op: FindFacts) -> Sequence[Fact]:
     return in_order(_facts(look, op, scored), op.asked)[: op.limit]
 
 
-def is_meant(which: Which, row: Row) -> bool:
+def is_meant(which: Which, fact: Fact) -> bool:
     """Whether a fact of the right namespace is of the kind, and holds the conditions."""
-    kind = which.kind is None or row.fact.kind == which.kind
-    return kind and holds(which.where, row.fact.value)
+    return which.kind in (None, fact.kind) and holds(which.where, fact.value)
 
 
 def _filters(look: Look, which: Which) -> list[str] | None:
@@ -139,12 +138,7 @@ def _weights(look: Look, asked: Asked) -> tuple[dict[str, int], dict[str, float]
     """The words to look for: how many facts have each, and what it counts."""
     counts = look.counts((*asked.words, *asked.joined))
     weights = {word: asked.weight(word) * rarity(look.facts, n) for word, n in counts.items()}
-    whole = {
-        half
-        for word, halves in zip(asked.joined, asked.halves, strict=True)
-        if word in counts
-        for half in halves
-    }
+    whole = halves_of(asked, counts)
     for word in asked.words:
         if word in counts or word in COMMON or word in whole:
             continue
@@ -153,6 +147,12 @@ def _weights(look: Look, asked: Asked) -> tuple[dict[str, int], dict[str, float]
                 counts |= look.counts([alike])
                 weights[alike] = share * rarity(look.facts, counts[alike])
     return counts, weights
+
+
+def halves_of(asked: Asked, known: Container[str]) -> set[str]:
+    """Words of a query that are halves of one that facts have: they need not be known themselves."""
+    pairs = zip(asked.joined, asked.halves, strict=True)
+    return {half for word, halves in pairs if word in known for half in halves}
 
 
 def alike_to(look: Spelling, word: str) -> list[tuple[str, float]]:
@@ -268,7 +268,7 @@ def _facts(look: Look, op: FindFacts, scored: Sequence[tuple[float, int]]) -> li
         rows = look.rows([n for _, n in together])
         points = {n: each for each, n in together}
         for row in rows:
-            if not row.gone(op.now) and is_meant(op.which, row):
+            if not row.gone(op.now) and is_meant(op.which, row.fact):
                 found.append(replace(row.fact, score=points[row.n]))
                 if len(found) >= wanted:
                     return found

@@ -63,7 +63,7 @@ def nearest(db: sqlite3.Connection, op: NearFacts) -> Sequence[Fact]:
     names: dict[int, Namespace] = {}
     for likeness, n in most_like(opened(rows, op), unit(op.vector)):
         row = load_row(db, n, names)
-        if not row.gone(op.now) and is_meant(op.which, row):
+        if not row.gone(op.now) and is_meant(op.which, row.fact):
             found.append(replace(row.fact, score=likeness))
             if len(found) == op.limit:
                 break

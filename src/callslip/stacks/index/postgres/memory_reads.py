@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from callslip.stacks.index.memory_rows import LIVE as _LIVE
-from callslip.stacks.index.memory_rows import Row, parts_of
+from callslip.stacks.index.memory_rows import Row, namespaces_for, parts_of, past_of
 from callslip.stacks.index.postgres import memory_spaces
 from callslip.stacks.index.postgres.memory_spaces import RANGE, one, where, within
 from callslip.stacks.index.postgres.transaction import Db
-from callslip.stacks.index.rows import to_blob, to_text
+from callslip.stacks.index.rows import to_blob
 from callslip.stacks.memoryops import (
     Fact,
     GetFact,
@@ -44,15 +43,7 @@ def past(db: Db, op: PastOf) -> Sequence[Past]:
         f" WHERE s.mark = %s AND s.path = %s AND m.id = %s AND {LIVE} ORDER BY p.version DESC",
         (*where(op.namespace), to_blob(op.id), op.now),
     )
-    return [
-        Past(version, to_text(text), to_text(kind), to_text(source), _json(data), since, until, why)
-        for version, text, kind, source, data, since, until, why in answer
-    ]
-
-
-def _json(blob: bytes) -> dict[str, object]:
-    value: dict[str, object] = json.loads(to_text(blob))
-    return value
+    return [past_of(row) for row in answer]
 
 
 def meant(
@@ -139,12 +130,4 @@ def namespaces(db: Db, op: Namespaces) -> Sequence[Namespace]:
         f" (SELECT 1 FROM memories m WHERE m.space = s.n AND {LIVE})",
         (*within(fixed), op.now),
     )
-    found: dict[Namespace, None] = {}
-    for (blob,) in answer:
-        parts = parts_of(blob)
-        fits = len(parts) >= max(len(op.prefix), len(op.suffix))
-        fits = fits and all(w in ("*", p) for w, p in zip(op.prefix, parts, strict=False))
-        ending = parts[len(parts) - len(op.suffix) :]
-        if fits and all(w in ("*", p) for w, p in zip(op.suffix, ending, strict=False)):
-            found.setdefault(parts[: op.depth])
-    return sorted(found)[op.after : op.after + op.limit]
+    return namespaces_for(op, (parts_of(blob) for (blob,) in answer))

@@ -65,7 +65,7 @@ def nearest(db: Db, op: NearFacts) -> Sequence[Fact]:
     for at in range(0, len(ranked), together):
         likeness = {n: each for each, n in ranked[at : at + together]}
         for row in rows_of(db, list(likeness)):
-            if not row.gone(op.now) and is_meant(op.which, row):
+            if not row.gone(op.now) and is_meant(op.which, row.fact):
                 found.append(replace(row.fact, score=likeness[row.n]))
                 if len(found) == op.limit:
                     return found

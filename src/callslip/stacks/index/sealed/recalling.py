@@ -11,7 +11,8 @@ from typing import Any
 
 from callslip.errors import PayloadDamaged
 from callslip.stacks import memoryops
-from callslip.stacks.index.memory_search import alike_to
+from callslip.stacks.index.memory_rows import namespaces_for
+from callslip.stacks.index.memory_search import alike_to, halves_of, is_meant
 from callslip.stacks.index.memory_vectors import kept
 from callslip.stacks.index.sealed import facts
 from callslip.stacks.index.sealed.cipher import Unopened
@@ -19,7 +20,7 @@ from callslip.stacks.index.sealed.holders import Tenant
 from callslip.stacks.index.sealed.step import Names, Step
 from callslip.stacks.memoryops import Fact, Namespace, Which
 from callslip.stacks.ops import Runs
-from callslip.stacks.ranking import holds, in_order
+from callslip.stacks.ranking import in_order
 from callslip.stacks.words import COMMON, Asked, forms, words_of
 
 _Place = tuple[Tenant, Which, bool]
@@ -127,7 +128,7 @@ class Recalling:
             limit = op.limit if exact else max(op.limit, _BATCH)
             inner = replace(op, which=which, limit=limit, opened=_opens(tenant))
             answer = [self._opened(fact, tenant) for fact in self._inner.run(inner)]
-            found += [fact for fact in answer if exact or _is_meant(op.which, fact)]
+            found += [fact for fact in answer if exact or is_meant(op.which, fact)]
         return sorted(found, key=lambda fact: -(fact.score or 0.0))[: op.limit]
 
     def _vectorless(self, op: memoryops.Vectorless) -> Sequence[tuple[Namespace, str, int, str]]:
@@ -153,7 +154,7 @@ class Recalling:
             fact
             for tenant, which, _ in places
             for fact in self._all(which, tenant, op.now)
-            if _is_meant(op.which, fact)
+            if is_meant(op.which, fact)
         ]
         if len(places) > 1:
             kept.sort(key=lambda fact: -fact.updated_at)
@@ -187,7 +188,7 @@ class Recalling:
             meant = [
                 fact
                 for fact in (self._opened(each, tenant) for each in answer)
-                if exact or _is_meant(op.which, fact)
+                if exact or is_meant(op.which, fact)
             ]
             enough = len(meant) >= op.limit or len(answer) < limit
             if enough or limit >= _FOUND_MOST:
@@ -213,12 +214,7 @@ class Recalling:
             return None
         listed, _ = self._inner.run(memoryops.ListFacts(every, 0, _SPELT_FACTS, op.now))
         known = Vocabulary([self._opened(fact, tenant) for fact in listed])
-        whole = {
-            half
-            for word, halves in zip(asked.joined, asked.halves, strict=True)
-            if word in known.words
-            for half in halves
-        }
+        whole = halves_of(asked, known.words)
         shares = {
             other: share
             for word in missing
@@ -271,22 +267,18 @@ class Recalling:
             raise _changed() from None
 
     def _namespaces(self, op: memoryops.Namespaces) -> Sequence[Namespace]:
-        found: dict[Namespace, None] = {}
         every = memoryops.Namespaces((), (), None, _MOST, 0, op.now)
-        for sealed in self._inner.run(every):
+        return namespaces_for(op, self._open_namespaces(self._inner.run(every)))
+
+    def _open_namespaces(self, every: Sequence[Namespace]) -> Iterator[Namespace]:
+        for sealed in every:
             tenant = self._names.of_token(sealed[0]) if sealed else self._names.there("")
             if tenant is None:
                 continue
             try:
-                parts = facts.open_namespace(sealed, tenant)
+                yield facts.open_namespace(sealed, tenant)
             except Unopened:
                 raise _changed() from None
-            fits = len(parts) >= max(len(op.prefix), len(op.suffix))
-            fits = fits and all(w in ("*", p) for w, p in zip(op.prefix, parts, strict=False))
-            ending = parts[len(parts) - len(op.suffix) :]
-            if fits and all(w in ("*", p) for w, p in zip(op.suffix, ending, strict=False)):
-                found.setdefault(parts[: op.depth])
-        return sorted(found)[op.after : op.after + op.limit]
 
 
 class Vocabulary:
@@ -337,11 +329,6 @@ def _fact(fact: Fact, namespace: Namespace, tenant: Tenant) -> Fact:
         return facts.open_fact(fact, namespace, tenant)
     except Unopened:
         raise _changed() from None
-
-
-def _is_meant(which: Which, fact: Fact) -> bool:
-    kind = which.kind is None or fact.kind == which.kind
-    return kind and holds(which.where, fact.value)
 
 
 def _changed() -> PayloadDamaged:
