@@ -248,3 +248,40 @@ def test_the_steward_graph_runs_over_two_processes_and_its_state_stays_small(
     assert found["largest"] < 1_500
     assert found["checkpoints"] < found["stored"] / 4
     assert ResultStore(tmp_path / "steward" / "store").stats().results == 0
+
+
+def test_what_is_over_the_budget_of_a_turn_can_be_read_back_by_the_sub_agent() -> None:
+    @tool
+    def look(n: int) -> str:
+        """Some lines."""
+        return f"line of {n}\n" * 450
+
+    model = scripted(
+        calls(*[("look", str(n), {"n": n}) for n in range(12)]),
+        lambda m: calls(("search_result", "s", {"result_id": handle_of(m, "0"), "pattern": "of"})),
+        told("ok"),
+    )
+    session = memory().session("t")
+    assert delegate("Look", [look], model=model, session=session).ok
+    assert 'total="450"' in answer_to(model.seen[2], "s").text
+    assert "no tool here reads it back" not in str(model.seen)
+
+
+def test_a_sub_agent_has_the_tools_that_its_envelopes_name(tmp_path: Path) -> None:
+    store = ResultStore(
+        tmp_path / "s", vocabulary="files", payloads=f"file://{tmp_path}/plain?plain"
+    )
+    session = store.session("t")
+    given = session.put("alpha\n" * 3000, tool="notes")
+    model = scripted(
+        calls(("grep_file", "1", {"path": given.id, "pattern": "alpha"})),
+        calls(("read_slice", "2", {"path": given.saved_to, "limit": 2})),
+        calls(("read_slice", "3", {"path": given.saved_to.replace("notes", "other")})),
+        told("word " * 900),
+    )
+    done = delegate("Read", inputs={"notes": given}, model=model, session=session)
+    assert 'grep_file("' in model.seen[0][-1].text
+    assert 'total="3000"' in answer_to(model.seen[1], "1").text
+    assert 'of="3000"' in answer_to(model.seen[2], "2").text
+    assert "list_files()" in answer_to(model.seen[3], "3").text
+    assert f'read_slice("{done.stored}")' in done.result

@@ -347,3 +347,20 @@ def test_what_is_no_handle_does_not_hide_the_artifacts_beside_it(session: Sessio
     assert lines[2:] == ["  b: no handle", "  c: no handle"]
     named = Brief(State, Show("artifacts", fields=["c"])).render(made, session)
     assert named.split("\n")[1:-1] == ["artifacts: c S3CRET"]
+
+
+def test_what_a_brief_stores_is_about_whom_the_session_is_about() -> None:
+    store = ResultStore(":memory:", spool="")
+    session = store.session("s", tenant="acme", subject="patient-17")
+    assert "all in res_" in Brief(State, "candidate_ids").render(state(candidate_ids=IDS), session)
+    assert store.delete(tenant="acme", subject="patient-17") == 1
+    assert session.list().total == 0
+
+
+def test_a_brief_names_the_tools_of_the_stores_own_words() -> None:
+    store = ResultStore(":memory:", spool="", vocabulary="files")
+    session = store.session("s")
+    made = state(candidate_ids=IDS, artifacts={f"a{n}": session.put(str(n)).id for n in range(30)})
+    text = Brief(State, "candidate_ids", "artifacts").render(made, session)
+    assert 'grep_file("res_' in text
+    assert "list_files() names them" in text

@@ -386,3 +386,32 @@ def test_seconds_and_steps_are_told(session: Session) -> None:
     done = made(session, takes)[0].run("x")
     assert (done.steps, done.tokens) == (1, 7)
     assert done.seconds > 0
+
+
+def test_what_a_sub_agent_leaves_is_about_whom_its_inputs_were_about(session: Session) -> None:
+    rows = session.put(ROWS, subject="patient-17")
+    plan = session.put("two beds\n", subject="patient-18")
+    ids = [f"C-{n:02d}" for n in range(48)]
+
+    def works(task: SubTask) -> str:
+        ask = next(tool for tool in task.read_back if tool.name == "query_result")
+        said = ask.call(result_id=rows.id, where="n > 3", save_as="found")
+        found = said.split('id="')[1].split('"')[0]
+        return answer("word " * 900, ids, [found, "a text of its own\n" * 20])
+
+    delegation, _ = made(session, works, keep_transcript=True)
+    done = delegation.run("x", inputs={"rows": rows, "more": [plan.id]})
+    assert len({done.stored, done.evidence, done.transcript, *done.artifacts}) == 5
+    assert session.store.delete(tenant="acme", subject="patient-17") == 6
+    assert [handle.id for handle in session.list().handles] == [plan.id]
+
+
+def test_what_a_sub_agent_hands_over_of_its_own_keeps_whom_it_is_about(session: Session) -> None:
+    def works(task: SubTask) -> str:
+        own = task.session.put(ROWS, tool="chart", subject="patient-17").id
+        return answer("ok", [], [own])
+
+    done = made(session, works)[0].run("x")
+    assert len(done.artifacts) == 1
+    assert session.store.delete(tenant="acme", subject="patient-17") == 1
+    assert session.list().total == 0

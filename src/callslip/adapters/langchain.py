@@ -71,8 +71,8 @@ class Offload(AgentMiddleware[Any, Any, Any]):
         self._scope_of = scope
         self._shared = shared
         self.turn_chars = turn_chars
-        self._hard_cap = hard_cap_chars
-        self._media_chars = media_chars
+        self._caps = hard_cap_chars, media_chars
+        self.reads_back = read_back  # also where somebody else binds the tools
         self.read_back_tools = read_backs(store, self.scope)
         self.tools = self.read_back_tools if read_back else []
 
@@ -85,8 +85,7 @@ class Offload(AgentMiddleware[Any, Any, Any]):
     def desk(self, config: RunnableConfig, state: object, reader: bool, **call: Any) -> Desk:
         """Where the results of this run go; for the nodes that share these settings."""
         own, above = self.scope(config, state), self.scope(config, state, parent=True)
-        caps = self._hard_cap, self._media_chars
-        return Desk(self.store, own, above, reader, *caps, seen=self.in_view(state), **call)
+        return Desk(self.store, own, above, reader, *self._caps, seen=self.in_view(state), **call)
 
     def _arrived(self, request: ToolCallRequest, result: Any) -> Flow[Any] | None:
         if isinstance(request.tool, ReadBack) or getattr(request.tool, "return_direct", False):
@@ -114,7 +113,7 @@ class Offload(AgentMiddleware[Any, Any, Any]):
         messages = messages_of(state)
         if not messages:
             return None
-        desk = self.desk(config, state, bool(self.tools))
+        desk = self.desk(config, state, self.reads_back)
         changed = yield from swept(desk, messages, self.turn_chars)
         changed |= yield from summarised(desk, messages)
         return {"messages": [changed[at] for at in sorted(changed)]} if changed else None

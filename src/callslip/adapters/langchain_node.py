@@ -52,7 +52,7 @@ class OffloadToolNode(ToolNode):
             isinstance(given, ToolMessage) and given.name not in ended for given in messages
         ):
             return output  # commands, and what goes to the caller whole: the sweep looks at those
-        desk = self.offload.desk(config, input, bool(self.offload.tools))
+        desk = self.offload.desk(config, input, self.offload.reads_back)
         asked = [given for given in messages_of(input) if isinstance(given, AIMessage)][-1:]
         changed = yield from swept(desk, [*asked, *messages], self.offload.turn_chars)
         if not changed:

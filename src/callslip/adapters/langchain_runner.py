@@ -62,6 +62,7 @@ class AgentRunner:
             if isinstance(tool, FileTool) or not isinstance(tool, Tool | ReadBack)
         ]
         own = [_bound(tool, ReadBack) for tool in task.read_back]
+        offload.reads_back = True
         agent = create_agent(
             self.model,
             [*given, *own],

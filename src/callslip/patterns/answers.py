@@ -14,6 +14,7 @@ from callslip.patterns.files import inside
 from callslip.patterns.shared import SharedSession
 from callslip.session import Session
 from callslip.stacks.hiding.values import shown_value
+from callslip.tool_words import VOCABULARIES
 from callslip.window.inert import plain
 from callslip.window.measure import estimate_tokens
 from callslip.window.policy import bounded
@@ -100,12 +101,13 @@ def sentence(error: Exception) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The inputs of a sub-task: how they are shown, which stored results they are, and every single
-    value that stands in its message."""
+    """The inputs of a sub-task: how they are shown, which stored results they are, every single
+    value that stands in its message, and whom the stored ones are about: so is what comes of it."""
 
     text: str
     handles: tuple[str, ...]
     inline: frozenset[str]
+    about: tuple[str, ...]
 
 
 def given(session: Session, inputs: Mapping[str, Any]) -> Given:
@@ -128,7 +130,8 @@ def given(session: Session, inputs: Mapping[str, Any]) -> Given:
             id = session.put(value, tool="input", args={"name": name}).id
         handles.append(id)
         lines.append(f"{label}:\n{session.handle(id)}")
-    return Given("\n".join(lines), tuple(dict.fromkeys(handles)), frozenset(inline))
+    ids_given = tuple(dict.fromkeys(handles))
+    return Given("\n".join(lines), ids_given, frozenset(inline), _about(session, ids_given))
 
 
 def system(max_tokens: int, instructions: str) -> str:
@@ -222,27 +225,33 @@ def delivered(
     max_tokens: int,
     resolves: Callable[[str], bool] | None,
 ) -> Delegated:
-    """The answer as the asker gets it: evidence looked up, what is long stored and not cut."""
+    """The answer as the asker gets it: evidence looked up, what is long stored and not cut.
+
+    What is stored of it is about whom its inputs were about.
+    """
+    about = inputs.about
     wrong = [each for each in answer.evidence_ids if not _held(session, inputs, each)]
     wrong = [each for each in wrong if resolves is None or not resolves(each)]
     artifacts: list[str] = []
     for each in answer.artifacts:
-        id = _artifact(session, own, each)
+        id = _artifact(session, own, each, about)
         if id is None:
             wrong.append(each)
         else:
             artifacts.append(id)
     result, stored = answer.result, ""
     if estimate_tokens(result) > max_tokens:
-        stored = session.put(result, tool="delegate result").id
-        note = f' [… all of it is stored: read_result("{stored}") …]'
+        stored = session.put(result, tool="delegate result", subject=about).id
+        words = VOCABULARIES[session.store.settings.vocabulary]
+        note = f' [… all of it is stored: {words.read}("{stored}") …]'
         cap = max_tokens * 3
         while cap > 80 and estimate_tokens(bounded(result, cap)) > max_tokens:
             cap = cap * 3 // 4
         result = bounded(result, cap) + note
     evidence = ""
     if len(answer.evidence_ids) > EVIDENCE_SHOWN:
-        evidence = session.put(list(answer.evidence_ids), tool="delegate evidence").id
+        ids = list(answer.evidence_ids)
+        evidence = session.put(ids, tool="delegate evidence", subject=about).id
     return Delegated(
         result=result,
         evidence_ids=answer.evidence_ids,
@@ -287,7 +296,9 @@ def _word(id: str) -> str:
     return rf"(?:^|[^\pL\pN_-]){re.escape(id)}(?:$|[^\pL\pN_-])"
 
 
-def _artifact(session: Session, own: SharedSession, given: str) -> str | None:
+def _artifact(
+    session: Session, own: SharedSession, given: str, about: tuple[str, ...]
+) -> str | None:
     """The handle of an artifact in the asker's session; None if it leads nowhere."""
     if fields.is_id(given):
         if _known(session, given):
@@ -300,10 +311,22 @@ def _artifact(session: Session, own: SharedSession, given: str) -> str | None:
             value = own.session.load(given)
         except NotRestorable:
             value = own.session.open(given).read()
-        return session.put(value, tool=found.tool, args=found.args or None).id
+        about = tuple(dict.fromkeys((*about, *_about(own.session, [given]))))
+        return session.put(value, tool=found.tool, args=found.args or None, subject=about).id
     if len(given) > _ID_CHARS or "\n" in given:
-        return session.put(given, tool="delegate artifact").id
+        return session.put(given, tool="delegate artifact", subject=about).id
     return None
+
+
+def _about(session: Session, ids: Sequence[str]) -> tuple[str, ...]:
+    """Whom results of a session are about, and what is stored of what rests on them."""
+    rows = []
+    for id in ids:
+        try:
+            rows.append(session.store.run_flow(session._row(id, "list")))
+        except HandleError:
+            continue  # gone meanwhile: then nothing rests on it
+    return session.store.run_flow(session._about(rows))
 
 
 def _known(session: Session, id: str) -> bool:

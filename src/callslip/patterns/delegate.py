@@ -19,6 +19,7 @@ from callslip.patterns import answers
 from callslip.patterns.answers import Delegated
 from callslip.patterns.shared import SharedSession, shared_tools
 from callslip.session import Session
+from callslip.tool_words import VOCABULARIES
 from callslip.tools import Tool
 
 __all__ = ["Budget", "Delegated", "Delegation", "Job", "OverBudget", "Run", "Runner", "SubTask"]
@@ -264,8 +265,10 @@ class Delegation:
         meter = Meter(self.budget, self.cancelled)
         own = SharedSession.beside(self.session)
         transcript: Sequence[Mapping[str, Any]] = ()
+        about: tuple[str, ...] | None = None
         try:
             given = answers.given(self.session, inputs)
+            about = given.about
             own.share(given.handles)
             sub = SubTask(
                 answers.system(self.max_result_tokens, self.instructions),
@@ -300,18 +303,24 @@ class Delegation:
             raise
         except Exception as error:  # one sentence for the asker, the log gets the error
             logger.warning("a sub-agent failed", exc_info=error)
-            done = answers.failed(answers.sentence(error))
+            words = VOCABULARIES[self.session.store.settings.vocabulary]
+            done = answers.failed(words.worded(answers.sentence(error)))
         finally:
             own.end()
-        return self._noted(done, transcript, meter)
+        return self._noted(done, transcript, meter, about)
 
     def _noted(
-        self, done: Delegated, transcript: Sequence[Mapping[str, Any]], meter: Meter
+        self,
+        done: Delegated,
+        transcript: Sequence[Mapping[str, Any]],
+        meter: Meter,
+        about: tuple[str, ...] | None,
     ) -> Delegated:
         kept = ""
         if self.keep_transcript and transcript:
             try:
-                kept = self.session.put(list(transcript), tool="delegate transcript").id
+                said = list(transcript)
+                kept = self.session.put(said, tool="delegate transcript", subject=about).id
             except StoreUnavailable as error:
                 logger.warning("a sub-agent's transcript was not kept: %s", error)
         seconds = time.monotonic() - meter.started

@@ -18,7 +18,7 @@ from callslip.patterns import fields
 from callslip.patterns.files import inside
 from callslip.session import Session
 from callslip.stacks.ops import Flow, Tombstone
-from callslip.stacks.writing import call_of
+from callslip.tool_words import VOCABULARIES, Vocabulary
 from callslip.window.envelope import human_size
 from callslip.window.inert import plain
 
@@ -147,12 +147,16 @@ def _kept(show: Show, value: Any, session: Session | None, objects: bool = False
         return ", not shown"
     if objects:
         value = [_chosen(each, show) for each in value]
-    call = call_of("brief", {"field": show.name})
+    call = session._call("brief", {"field": show.name}, None, "")
     try:
         handle = yield from offloading.put(session.store, session.scope, value, call, None)
     except StoreUnavailable:
         return ", not shown"
-    return f', all in {handle.id}: search_result("{handle.id}", pattern)'
+    return f', all in {handle.id}: {_words(session).search}("{handle.id}", pattern)'
+
+
+def _words(session: Session | None) -> Vocabulary:
+    return VOCABULARIES["results" if session is None else session.store.settings.vocabulary]
 
 
 def _chosen(value: Any, show: Show) -> Any:
@@ -192,7 +196,7 @@ def _artifacts(
         lines.append(text)
     left = len(value) - len(lines) + 1
     if left:
-        lines.append(f"  [… {left:,} more; list_results() names them …]")
+        lines.append(f"  [… {left:,} more; {_words(session).list}() names them …]")
     return "\n".join(lines)
 
 

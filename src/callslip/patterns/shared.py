@@ -15,6 +15,7 @@ from callslip.reading.listing import listing
 from callslip.session import Session
 from callslip.stacks.ops import Flow, Remove, Result
 from callslip.stacks.reader import Reader
+from callslip.stacks.savedops import id_in
 from callslip.stacks.upkeep import remove
 from callslip.stacks.writing import Call
 from callslip.tools import Tool, tools_for
@@ -68,8 +69,9 @@ class SharedSession(Queried):
             logger.warning("a sub-agent's results were not dropped: %s", error)
 
     def of(self, id: str) -> Session:
-        """Whose result it is."""
-        return self.above if id in self._given else self.session
+        """Whose result it is, by its id or the path of its plain file."""
+        given = (id_in(id) or id) if isinstance(id, str) and "/" in id else id
+        return self.above if given in self._given else self.session
 
     def handle(self, id: str) -> Handle | None:
         """The handle of an id that the sub-agent can see; None if there is none."""
@@ -135,5 +137,5 @@ class SharedSession(Queried):
 
 
 def shared_tools(shared: SharedSession) -> Sequence[Tool]:
-    """The read-back tools over what a sub-agent may see."""
-    return tools_for(shared)
+    """The read-back tools over what a sub-agent may see, in the words of its envelopes."""
+    return tools_for(shared, shared.store.settings.vocabulary)
