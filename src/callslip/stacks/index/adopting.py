@@ -9,7 +9,7 @@ from typing import cast
 
 from callslip.stacks import ops
 from callslip.stacks.index import upkeep
-from callslip.stacks.index.rows import payload_from, to_blob, to_text
+from callslip.stacks.index.rows import blob_if_any, payload_from, text_if_any, to_blob
 
 
 def find(db: sqlite3.Connection, op: ops.FindPayload) -> ops.Payload | None:
@@ -65,7 +65,7 @@ def adopt(
 
 
 def _add(db: sqlite3.Connection, tenant: int, given: ops.Payload) -> int:
-    key = None if given.key is None else to_blob(given.key)
+    key = blob_if_any(given.key)
     cursor = db.execute(
         "INSERT INTO payloads (tenant, digest, form, packed, trailer, key)"
         " VALUES (?, ?, ?, ?, ?, ?)",
@@ -92,7 +92,7 @@ def replace(db: sqlite3.Connection, op: ops.Replace) -> bool:
 
 def _move(db: sqlite3.Connection, payload: int, given: ops.Payload) -> None:
     """Let a payload be kept where `given` is. Other bytes of it may be more or fewer."""
-    key = None if given.key is None else to_blob(given.key)
+    key = blob_if_any(given.key)
     (old,) = db.execute("SELECT key FROM payloads WHERE n = ?", (payload,)).fetchone()
     rows = ("SELECT session FROM results", "SELECT session FROM files")
     for table, having in (
@@ -118,7 +118,7 @@ def _move(db: sqlite3.Connection, payload: int, given: ops.Payload) -> None:
 def place(db: sqlite3.Connection) -> str | None:
     """Where the objects are, if that is recorded."""
     (known,) = db.execute("SELECT payloads FROM store").fetchone()
-    return None if known is None else to_text(known)
+    return text_if_any(known)
 
 
 def record_place(db: sqlite3.Connection, where: str) -> str | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from callslip.errors import LegalHold
 from callslip.stacks.auditops import HeldBy, Hold, Holds, PlaceHold, Release
-from callslip.stacks.index.rows import to_blob, to_text
+from callslip.stacks.index.rows import blob_if_any, hold_from, to_blob, to_text
 from callslip.stacks.memoryops import Namespace
 
 if TYPE_CHECKING:
@@ -28,29 +28,14 @@ KEEPS_FACTS = (
 """Whether a hold keeps the facts of a space `s`."""
 
 
-def _blob(text: str | None) -> bytes | None:
-    return None if text is None else to_blob(text)
-
-
-def _text(blob: bytes | None) -> str | None:
-    return None if blob is None else to_text(blob)
-
-
-def _hold(row: tuple[int, bytes, bytes | None, bytes | None, bytes, bytes, float]) -> Hold:
-    n, tenant, user, session, reason, actor, since = row
-    return Hold(
-        n, to_text(tenant), _text(user), _text(session), to_text(reason), to_text(actor), since
-    )
-
-
 def place(db: sqlite3.Connection, op: PlaceHold) -> Hold:
     """Do `auditops.PlaceHold`."""
     cursor = db.execute(
         "INSERT INTO holds (tenant, user, session, reason, actor, since) VALUES (?, ?, ?, ?, ?, ?)",
         (
             to_blob(op.tenant),
-            _blob(op.user),
-            _blob(op.session),
+            blob_if_any(op.user),
+            blob_if_any(op.session),
             to_blob(op.reason),
             to_blob(op.actor),
             op.now,
@@ -63,12 +48,12 @@ def place(db: sqlite3.Connection, op: PlaceHold) -> Hold:
 
 def release(db: sqlite3.Connection, op: Release) -> Sequence[Hold]:
     """Do `auditops.Release`."""
-    which = (to_blob(op.tenant), _blob(op.user), _blob(op.session))
+    which = (to_blob(op.tenant), blob_if_any(op.user), blob_if_any(op.session))
     where = "WHERE tenant = ? AND user IS ? AND session IS ?"
     lifted = db.execute(f"SELECT {_COLUMNS} FROM holds {where} ORDER BY n", which).fetchall()
     db.execute(f"DELETE FROM holds {where}", which)
     _mark(db, op.tenant, op.user, op.session)
-    return [_hold(row) for row in lifted]
+    return [hold_from(row) for row in lifted]
 
 
 def _mark(db: sqlite3.Connection, tenant: str, user: str | None, session: str | None) -> None:
@@ -104,7 +89,7 @@ def holds(db: sqlite3.Connection, op: Holds) -> Sequence[Hold]:
     """Do `auditops.Holds`."""
     where, values = ("", []) if op.tenant is None else ("WHERE tenant = ?", [to_blob(op.tenant)])
     rows = db.execute(f"SELECT {_COLUMNS} FROM holds {where} ORDER BY n", values)
-    return [_hold(row) for row in rows]
+    return [hold_from(row) for row in rows]
 
 
 def held_by(db: sqlite3.Connection, op: HeldBy) -> Sequence[Hold]:
@@ -112,9 +97,9 @@ def held_by(db: sqlite3.Connection, op: HeldBy) -> Sequence[Hold]:
     rows = db.execute(
         f"SELECT {_COLUMNS} FROM holds WHERE tenant = ?1 AND (user IS NULL OR ?2 IS NULL"
         " OR user = ?2) AND (session IS NULL OR ?3 IS NULL OR session = ?3) ORDER BY n",
-        (to_blob(op.tenant), _blob(op.user), _blob(op.session)),
+        (to_blob(op.tenant), blob_if_any(op.user), blob_if_any(op.session)),
     )
-    return [_hold(row) for row in rows]
+    return [hold_from(row) for row in rows]
 
 
 def refuse(
@@ -142,9 +127,9 @@ def of_memory(db: sqlite3.Connection, namespace: Namespace) -> Hold | None:
     row = db.execute(
         f"SELECT {_COLUMNS} FROM holds WHERE session IS NULL AND (?1 IS NULL OR tenant = ?1)"
         " AND (user IS NULL OR ?2 IS NULL OR user = ?2) ORDER BY n LIMIT 1",
-        (_blob(words[0]), _blob(words[1])),
+        (blob_if_any(words[0]), blob_if_any(words[1])),
     ).fetchone()
-    return None if row is None else _hold(row)
+    return None if row is None else hold_from(row)
 
 
 def refuse_memory(db: sqlite3.Connection, namespace: Namespace) -> None:

@@ -24,7 +24,7 @@ from callslip.stacks.index.memory_rows import (
     to_json,
 )
 from callslip.stacks.index.memory_rules import alike, loses, merged, refiled, size_of, unchanged
-from callslip.stacks.index.rows import to_blob
+from callslip.stacks.index.rows import blob_if_any, to_blob
 from callslip.stacks.memoryops import (
     Fact,
     ForgetFacts,
@@ -96,7 +96,7 @@ def _new(db: sqlite3.Connection, op: Remember, space: Space) -> Fact:
         (
             space.n,
             to_blob(id),
-            None if told.key is None else to_blob(told.key),
+            blob_if_any(told.key),
             told.same,
             to_blob(told.text),
             to_blob(told.kind),
@@ -153,7 +153,7 @@ def _write(
         " item = ?, count = ?, updated_at = max(updated_at, ?), expires_at = ?, ttl = ?,"
         " version = ?, size = ? WHERE n = ?",
         (
-            None if told.key is None else to_blob(told.key),
+            blob_if_any(told.key),
             told.same,
             to_blob(told.text),
             to_blob(told.kind),

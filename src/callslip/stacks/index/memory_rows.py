@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from callslip.stacks.index import memory_words
-from callslip.stacks.index.rows import to_blob, to_text
+from callslip.stacks.index.rows import text_if_any, to_blob, to_text
 from callslip.stacks.memoryops import Fact, Namespace, Namespaces, Past
 
 COLUMNS = (
@@ -54,7 +54,7 @@ def row_of(namespace: Namespace, columns: Sequence[Any]) -> Row:
         id=to_text(columns[0]),
         namespace=namespace,
         text=to_text(columns[1]),
-        key=None if columns[2] is None else to_text(columns[2]),
+        key=text_if_any(columns[2]),
         kind=to_text(columns[3]),
         source=to_text(columns[4]),
         metadata=_object(columns[5]),

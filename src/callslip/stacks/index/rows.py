@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from callslip.handle import Scope, Shape, Shared
+from callslip.stacks.auditops import Hold
 from callslip.stacks.ops import Payload, Result
 
 
@@ -18,6 +19,16 @@ def to_blob(text: str) -> bytes:
 def to_text(blob: bytes) -> str:
     """The `str` that `to_blob` was given."""
     return blob.decode("utf-8", "surrogatepass")
+
+
+def blob_if_any(text: str | None) -> bytes | None:
+    """The same of a text that may be none."""
+    return None if text is None else to_blob(text)
+
+
+def text_if_any(blob: bytes | None) -> str | None:
+    """The text of a blob that may be none."""
+    return None if blob is None else to_text(blob)
 
 
 def shape_to_blob(shape: Shape) -> bytes:
@@ -52,7 +63,7 @@ def payload_from(
         form=to_text(form),
         packed=packed,
         trailer=trailer,
-        key=None if key is None else to_text(key),
+        key=text_if_any(key),
         data=data,
     )
 
@@ -85,6 +96,19 @@ def shared_from(row: Sequence[Any]) -> Shared:
     name, id, user, session, made_at, until = row
     receiver = to_text(session[1:]) if session else None
     return Shared(to_text(name), to_text(id), to_text(user), receiver, made_at, until)
+
+
+def hold_from(row: Sequence[Any]) -> Hold:
+    """A legal hold from its columns: what both databases select, in the order of the fields."""
+    n, tenant, user, session, reason, actor, since = row
+    whose = to_text(tenant), text_if_any(user), text_if_any(session)
+    return Hold(n, *whose, to_text(reason), to_text(actor), since)
+
+
+def holder_from(tenant: str, row: Sequence[Any]) -> tuple[Scope, str, str]:
+    """What `auditops.Holders` answers of a result: its session, user, id and tool."""
+    session, user, id, tool = map(to_text, row)
+    return Scope(session, user, tenant), id, tool
 
 
 def touch_after(ttl: float | None) -> float:

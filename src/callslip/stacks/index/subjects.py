@@ -16,7 +16,7 @@ from callslip.stacks.auditops import (
 )
 from callslip.stacks.index import files as version_store
 from callslip.stacks.index import holding, memory_rows, sessions, wiping
-from callslip.stacks.index.rows import to_blob, to_text
+from callslip.stacks.index.rows import holder_from, to_blob, to_text
 
 if TYPE_CHECKING:
     from callslip.stacks.index.sessions import Session
@@ -73,10 +73,7 @@ def holders(db: sqlite3.Connection, op: Holders) -> Sequence[tuple[Scope, str, s
         " WHERE t.name = ? AND p.digest = ? ORDER BY r.session, r.seq LIMIT ?",
         (to_blob(op.tenant), op.digest, max(op.limit, 0)),
     )
-    return [
-        (Scope(to_text(name), to_text(user), op.tenant), to_text(id), to_text(tool))
-        for name, user, id, tool in rows
-    ]
+    return [holder_from(op.tenant, row) for row in rows]
 
 
 def remove(db: sqlite3.Connection, op: RemoveSubject) -> Removed:

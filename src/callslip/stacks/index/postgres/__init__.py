@@ -42,7 +42,7 @@ except ImportError as missing:
     ) from missing
 
 from callslip.stacks.index.postgres.memory import Does
-from callslip.stacks.index.rows import to_blob
+from callslip.stacks.index.rows import blob_if_any, to_blob
 
 T = TypeVar("T")
 
@@ -186,4 +186,4 @@ def tenant_of(op: Any) -> bytes | None:
         return to_blob(scope.tenant)
     namespace = getattr(getattr(op, "which", op), "namespace", None) or (None,)
     tenant = getattr(op, "tenant", namespace[0])
-    return None if tenant is None else to_blob(tenant)
+    return blob_if_any(tenant)

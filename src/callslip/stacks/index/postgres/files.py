@@ -33,6 +33,16 @@ def _file(row: Sequence[Any], data: bytes | None) -> File:
     return File(to_text(row[0]), row[1], shape_from_blob(row[2]), payload, row[3])
 
 
+def _found(row: Sequence[Any] | None, now: float) -> tuple[File | None, Session | None]:
+    """The file and the session of a row of both, and the payload's data behind."""
+    if row is None:
+        return None, None
+    session, found = session_from(row), row[sessions.WIDTH :]
+    if session.ended(now) or found[0] is None:
+        return None, session
+    return _file(found, found[9]), session
+
+
 def _view(view: View) -> tuple[int | None, bytes, bytes]:
     version = None if view.version is None else min(view.version, 2**62)
     return version, to_blob(view.line), to_blob(view.step)
@@ -47,12 +57,7 @@ def read(db: Db, op: ReadFile) -> tuple[File | None, Session | None]:
         f" LEFT JOIN payloads p ON p.n = f.payload WHERE {sessions.WHERE}",
         (*_view(op.view), to_blob(op.path), *sessions.key_of(op.scope)),
     ).fetchone()
-    if row is None:
-        return None, None
-    session, found = session_from(row), row[sessions.WIDTH :]
-    if session.ended(op.now) or found[0] is None:
-        return None, session
-    return _file(found, found[9]), session
+    return _found(row, op.now)
 
 
 def list_all(db: Db, op: ListFiles) -> tuple[tuple[Sequence[File], int | None], Session | None]:
@@ -77,17 +82,12 @@ def list_all(db: Db, op: ListFiles) -> tuple[tuple[Sequence[File], int | None], 
 def find_write(db: Db, op: FindWrite) -> tuple[File | None, Session | None]:
     """Do `fileops.FindWrite`; with the session, whose activity it is."""
     row = db.finish(
-        f"SELECT {sessions.COLUMNS}, {_FILE} FROM sessions s"
+        f"SELECT {sessions.COLUMNS}, {_FILE}, NULL FROM sessions s"
         " LEFT JOIN files f ON f.session = s.n AND f.call = %s AND f.call <> ''"
         f" LEFT JOIN payloads p ON p.n = f.payload WHERE {sessions.WHERE}",
         (op.call, *sessions.key_of(op.scope)),
     ).fetchone()
-    if row is None:
-        return None, None
-    session, found = session_from(row), row[sessions.WIDTH :]
-    if session.ended(op.now) or found[0] is None:
-        return None, session
-    return _file(found, None), session
+    return _found(row, op.now)
 
 
 def write(db: Db, op: WriteFile) -> Wrote | None:

@@ -11,30 +11,15 @@ from callslip.errors import LegalHold
 from callslip.stacks.auditops import HeldBy, Hold, Holds, PlaceHold, Release
 from callslip.stacks.index.postgres.audit_schema import HELD
 from callslip.stacks.index.postgres.transaction import Db, Row
-from callslip.stacks.index.rows import to_blob, to_text
+from callslip.stacks.index.rows import blob_if_any, hold_from, to_blob
 from callslip.stacks.memoryops import Namespace
 
 _COLUMNS = 'n, tenant, "user", session, reason, actor, since'
 
 
-def _blob(text: str | None) -> bytes | None:
-    return None if text is None else to_blob(text)
-
-
-def _text(blob: bytes | None) -> str | None:
-    return None if blob is None else to_text(blob)
-
-
-def _hold(row: Sequence[Any]) -> Hold:
-    n, tenant, user, session, reason, actor, since = row
-    return Hold(
-        n, to_text(tenant), _text(user), _text(session), to_text(reason), to_text(actor), since
-    )
-
-
 def place(db: Db, op: PlaceHold) -> Hold:
     """Do `auditops.PlaceHold`."""
-    reach = (to_blob(op.tenant), _blob(op.user), _blob(op.session))
+    reach = (to_blob(op.tenant), blob_if_any(op.user), blob_if_any(op.session))
     # A session that is opened just now is either seen here, or sees the hold. The holds first, as
     # whoever removes something does.
     db.execute("LOCK TABLE holds, sessions IN SHARE ROW EXCLUSIVE MODE")
@@ -44,12 +29,12 @@ def place(db: Db, op: PlaceHold) -> Hold:
         (*reach, to_blob(op.reason), to_blob(op.actor), op.now),
     )[0]
     db.finish("SELECT mark_held(%s, %s, %s)", reach)
-    return _hold(row)
+    return hold_from(row)
 
 
 def release(db: Db, op: Release) -> Sequence[Hold]:
     """Do `auditops.Release`."""
-    reach = (to_blob(op.tenant), _blob(op.user), _blob(op.session))
+    reach = (to_blob(op.tenant), blob_if_any(op.user), blob_if_any(op.session))
     db.execute("LOCK TABLE holds, sessions IN SHARE ROW EXCLUSIVE MODE")
     rows = db.execute(
         'DELETE FROM holds WHERE tenant = %s AND "user" IS NOT DISTINCT FROM %s'
@@ -57,14 +42,15 @@ def release(db: Db, op: Release) -> Sequence[Hold]:
         reach,
     )
     db.finish("SELECT mark_held(%s, %s, %s)", reach)
-    return [_hold(row) for row in sorted(rows)]
+    return [hold_from(row) for row in sorted(rows)]
 
 
 def holds(db: Db, op: Holds) -> Sequence[Hold]:
     """Do `auditops.Holds`."""
     where, values = ("", ()) if op.tenant is None else ("WHERE tenant = %s", (to_blob(op.tenant),))
     return [
-        _hold(row) for row in db.finish(f"SELECT {_COLUMNS} FROM holds {where} ORDER BY n", values)
+        hold_from(row)
+        for row in db.finish(f"SELECT {_COLUMNS} FROM holds {where} ORDER BY n", values)
     ]
 
 
@@ -78,9 +64,10 @@ def reaching(
 ) -> Sequence[Hold]:
     """The holds that reach into that. No other is placed until this transaction is over."""
     rows = db.execute(
-        f"SELECT {_COLUMNS} FROM holds_on(%s, %s, %s)", (_blob(tenant), _blob(user), _blob(session))
+        f"SELECT {_COLUMNS} FROM holds_on(%s, %s, %s)",
+        (blob_if_any(tenant), blob_if_any(user), blob_if_any(session)),
     )
-    return [_hold(row) for row in rows]
+    return [hold_from(row) for row in rows]
 
 
 def refuse(db: Db, tenant: str, user: str | None = None, session: str | None = None) -> None:

@@ -12,7 +12,14 @@ from callslip.stacks import ops
 from callslip.stacks.index.postgres.base_functions import GONE, KEPT, TAKEN
 from callslip.stacks.index.postgres.sessions import key_of
 from callslip.stacks.index.postgres.transaction import Db
-from callslip.stacks.index.rows import payload_from, result_from, shape_to_blob, to_blob, to_text
+from callslip.stacks.index.rows import (
+    blob_if_any,
+    payload_from,
+    result_from,
+    shape_to_blob,
+    text_if_any,
+    to_blob,
+)
 
 T = TypeVar("T")
 
@@ -25,7 +32,7 @@ def caps_of(quota: Quota) -> list[int | None] | None:
 
 def place_of(payload: ops.Payload) -> tuple[bytes, bytes, int, int, bytes | None, bytes | None]:
     """A payload's columns: digest, form, packed, trailer, key, data."""
-    key = None if payload.key is None else to_blob(payload.key)
+    key = blob_if_any(payload.key)
     return (
         payload.digest, to_blob(payload.form), payload.packed, payload.trailer, key, payload.data,
     )  # fmt: skip
@@ -91,6 +98,6 @@ def replace(db: Db, op: ops.Replace) -> bool:
 
 def place(db: Db, op: ops.PayloadPlace) -> str | None:
     """Do `ops.PayloadPlace`."""
-    where = None if op.where is None else to_blob(op.where)
+    where = blob_if_any(op.where)
     (known,) = db.finish("SELECT payload_place(%s)", (where,))[0]
-    return None if known is None else to_text(known)
+    return text_if_any(known)

@@ -17,7 +17,7 @@ from callslip.stacks.index.postgres import holding, memory_spaces
 from callslip.stacks.index.postgres.memory_spaces import Space, key_mark
 from callslip.stacks.index.postgres.memory_words import Changes
 from callslip.stacks.index.postgres.transaction import Db
-from callslip.stacks.index.rows import to_blob
+from callslip.stacks.index.rows import blob_if_any, to_blob
 from callslip.stacks.memoryops import (
     Fact,
     RefreshFacts,
@@ -280,7 +280,7 @@ def _columns(told: Told) -> dict[str, Any]:
     """What is told as the columns of a fact."""
     filters = filter_words(told.kind, told.metadata) if told.words else []
     return {
-        "key": None if told.key is None else to_blob(told.key),
+        "key": blob_if_any(told.key),
         "key_mark": None if told.key is None else key_mark(told.key),
         "same": told.same,
         "text": to_blob(told.text),

@@ -10,7 +10,7 @@ from callslip.limits import RECALL_SCORED
 from callslip.stacks.index.memory_rows import Row, parts_of
 from callslip.stacks.index.memory_search import USUAL_WORDS, search
 from callslip.stacks.index.postgres import memory_spaces
-from callslip.stacks.index.postgres.memory_spaces import RANGE, where, within
+from callslip.stacks.index.postgres.memory_spaces import RANGE, place_of, within
 from callslip.stacks.index.postgres.memory_words import mark, owner, token, wide
 from callslip.stacks.index.postgres.transaction import Db
 from callslip.stacks.index.rows import to_blob, to_text
@@ -36,11 +36,7 @@ class _Look:
         self.db = db
         self.filters: Sequence[str] = ()
         self.namespace = which.namespace
-        place, values = (
-            (RANGE, within(which.namespace))
-            if which.deep
-            else ("s.mark = %s AND s.path = %s", where(which.namespace))
-        )
+        place, values = place_of(which)
         spaces = db.execute(
             f"SELECT s.n, s.parts, s.facts, s.words FROM memory_spaces s WHERE {place}"
             " ORDER BY s.path LIMIT %s",

@@ -8,7 +8,7 @@ from typing import Any
 from callslip.stacks.index.memory_rows import LIVE as _LIVE
 from callslip.stacks.index.memory_rows import Row, namespaces_for, parts_of, past_of
 from callslip.stacks.index.postgres import memory_spaces
-from callslip.stacks.index.postgres.memory_spaces import RANGE, one, where, within
+from callslip.stacks.index.postgres.memory_spaces import RANGE, one, place_of, where, within
 from callslip.stacks.index.postgres.transaction import Db
 from callslip.stacks.index.rows import to_blob
 from callslip.stacks.memoryops import (
@@ -68,12 +68,10 @@ def meant(
 
 def _conditions(which: Which, now: float) -> tuple[str, tuple[Any, ...]]:
     """Which facts are meant, but for `where`."""
-    if which.deep:
-        conditions, values = RANGE, within(which.namespace)
-    else:
+    conditions, values = place_of(which)
+    if not which.deep:
         # By number, so that the index of a namespace's facts is walked in their order.
-        conditions = "m.space = (SELECT n FROM memory_spaces WHERE mark = %s AND path = %s)"
-        values = where(which.namespace)  # type: ignore[assignment]
+        conditions = f"m.space = (SELECT s.n FROM memory_spaces s WHERE {conditions})"
     if which.kind is not None:
         return f"{conditions} AND m.kind = %s AND {LIVE}", (*values, to_blob(which.kind), now)
     return f"{conditions} AND {LIVE}", (*values, now)
@@ -95,11 +93,7 @@ def list_facts(db: Db, op: ListFacts) -> tuple[Sequence[Fact], int]:
 def _listed(db: Db, op: ListFacts) -> tuple[Sequence[Fact], int]:
     conditions, values = _conditions(op.which, op.now)
     if op.which.kind is None:
-        place, named = (
-            (RANGE, within(op.which.namespace))
-            if op.which.deep
-            else ("s.mark = %s AND s.path = %s", where(op.which.namespace))
-        )
+        place, named = place_of(op.which)
         # The counts tell how many there are; few facts run out, and those have an index.
         ask = db.finish if op.limit <= 0 else db.execute
         ((total,),) = ask(

@@ -19,7 +19,7 @@ from callslip.stacks.index.memory_rows import (
 from callslip.stacks.index.postgres.memory_words import mark
 from callslip.stacks.index.postgres.transaction import Db
 from callslip.stacks.index.rows import to_blob
-from callslip.stacks.memoryops import Namespace
+from callslip.stacks.memoryops import Namespace, Which
 
 START = 256
 """Bytes of a path by which namespaces are ordered in the index; `memory_schema` has it too."""
@@ -47,6 +47,13 @@ def within(namespace: Namespace) -> tuple[bytes, bytes, bytes, bytes]:
 def where(namespace: Namespace) -> tuple[bytes, bytes]:
     """The values of `mark = %s AND path = %s`."""
     return mark(namespace), path_of(namespace)
+
+
+def place_of(which: Which) -> tuple[str, tuple[bytes, ...]]:
+    """Of which namespaces `s` facts are meant, as a condition and its values."""
+    if which.deep:
+        return RANGE, within(which.namespace)
+    return "s.mark = %s AND s.path = %s", where(which.namespace)
 
 
 def lock(db: Db, namespace: Namespace, *, wait: bool = True) -> Space | None:

@@ -16,7 +16,7 @@ from callslip.stacks.index.memory_search import is_meant
 from callslip.stacks.index.memory_vectors import SAME, floats, kept, most_like, opened, unit
 from callslip.stacks.index.postgres.memory_find import rows_of
 from callslip.stacks.index.postgres.memory_reads import meant
-from callslip.stacks.index.postgres.memory_spaces import RANGE, where, within
+from callslip.stacks.index.postgres.memory_spaces import RANGE, place_of, where, within
 from callslip.stacks.index.postgres.transaction import Db
 from callslip.stacks.index.rows import to_blob
 from callslip.stacks.memoryops import (
@@ -53,10 +53,7 @@ def know_model(db: Db, op: KnowModel) -> int:
 
 def nearest(db: Db, op: NearFacts) -> Sequence[Fact]:
     """Do `memoryops.NearFacts`."""
-    if op.which.deep:
-        place, values = RANGE, within(op.which.namespace)
-    else:
-        place, values = "s.mark = %s AND s.path = %s", where(op.which.namespace)  # type: ignore[assignment]
+    place, values = place_of(op.which)
     spaces = [n for (n,) in db.execute(f"SELECT s.n FROM memory_spaces s WHERE {place}", values)]
     vectors = _vectors(db, spaces, op.model)
     found: list[Fact] = []

@@ -7,7 +7,7 @@ from callslip.limits import TOMBSTONE_SECONDS
 from callslip.stacks.index.postgres import holding, memory, shares
 from callslip.stacks.index.postgres.server import Server
 from callslip.stacks.index.postgres.transaction import Db
-from callslip.stacks.index.rows import to_blob
+from callslip.stacks.index.rows import blob_if_any, to_blob
 from callslip.stacks.ops import Remove, Sweep
 
 BATCH = 1000
@@ -29,10 +29,7 @@ def remove(server: Server, op: Remove) -> int:
 
 
 def _remove(server: Server, op: Remove) -> int:
-    tenant, user, name = (
-        None if each is None else to_blob(each) for each in (op.tenant, op.user, op.session)
-    )
-    assert tenant is not None
+    tenant, user, name = to_blob(op.tenant), blob_if_any(op.user), blob_if_any(op.session)
     if op.id is not None:
         if name is None:
             raise SettingsError("Remove: an id needs the session it is in")

@@ -8,7 +8,7 @@ from typing import Any
 from callslip.handle import Shared
 from callslip.stacks.index.postgres import sessions
 from callslip.stacks.index.postgres.transaction import Db
-from callslip.stacks.index.rows import receiver_to_blob, shared_from, to_blob
+from callslip.stacks.index.rows import blob_if_any, receiver_to_blob, shared_from, to_blob
 from callslip.stacks.shareops import Revoke, Share, Shares
 
 _COLUMNS = 'h.name, h.id, h."user", h.session, h.made_at, h.until'
@@ -55,15 +55,15 @@ def revoke(db: Db, op: Revoke) -> int:
         " RETURNING h.until > %s AND h.seq >= s.floor AND NOT s.closed"
         " AND (s.expires_at IS NULL OR s.held OR s.expires_at >= %s)"
     )
-    name = None if op.name is None else to_blob(op.name)
-    id = None if op.id is None else to_blob(op.id)
+    name = blob_if_any(op.name)
+    id = blob_if_any(op.id)
     values = (*sessions.key_of(op.scope), name, name, id, id, op.now, op.now)
     return sum(live for (live,) in db.finish(sql, values))
 
 
 def list_given(db: Db, op: Shares) -> Sequence[Shared]:
     """Do `shareops.Shares`."""
-    id = None if op.id is None else to_blob(op.id)
+    id = blob_if_any(op.id)
     rows = db.finish(
         f"SELECT {_COLUMNS} FROM {RECEIVED} WHERE {sessions.WHERE} AND {_LIVE} AND h.until > %s"
         " AND (%s::bytea IS NULL OR h.id = %s) ORDER BY h.n LIMIT %s OFFSET %s",

@@ -11,7 +11,7 @@ from callslip.stacks.index.postgres import holding, memory_spaces
 from callslip.stacks.index.postgres.memories import Writing
 from callslip.stacks.index.postgres.sessions import WHERE, key_of
 from callslip.stacks.index.postgres.transaction import Db
-from callslip.stacks.index.rows import to_blob, to_text
+from callslip.stacks.index.rows import holder_from, to_blob, to_text
 
 
 def of_result(db: Db, op: SubjectsOf) -> tuple[str, ...]:
@@ -32,10 +32,7 @@ def holders(db: Db, op: Holders) -> Sequence[tuple[Scope, str, str]]:
         " ORDER BY r.session, r.seq LIMIT %s",
         (to_blob(op.tenant), op.digest, max(op.limit, 0)),
     )
-    return [
-        (Scope(to_text(name), to_text(user), op.tenant), to_text(id), to_text(tool))
-        for name, user, id, tool in rows
-    ]
+    return [holder_from(op.tenant, row) for row in rows]
 
 
 def remove(db: Db, op: RemoveSubject) -> Removed:
