@@ -56,9 +56,10 @@ $(BENCH)/.stamp: pyproject.toml bench/constraints.txt
 bench: $(BENCH)/.stamp ## callslip and its peers on the same bytes (SIZES, PEERS)
 	$(BENCH)/bin/python -m bench.run --sizes '$(SIZES)' --peers '$(PEERS)' $(ARGS)
 
-soak: $(VENV)/.stamp servers ## many processes, kill -9 at random points, and Ceph
+soak: $(VENV)/.stamp servers ## many processes, kill -9 at random points, Ceph, another PostgreSQL
 	@sh tools/servers.sh apt
 	$(PY) -m pytest -q -s -m 'soak or ceph' $(ARGS)
+	CALLSLIP_POSTGRES=pypi $(PY) -m pytest -q -n $(WORKERS) tests/stacks/index/postgres tests/test_laws_on_postgres.py
 
 cli-reference: $(VENV)/.stamp ## write docs/cli.md from the commands themselves
 	$(PY) tools/cli_reference.py docs/cli.md

