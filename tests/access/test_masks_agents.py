@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain.agents.middleware import wrap_tool_call
 from langchain_core.tools import tool
+from langgraph.prebuilt import ToolRuntime
+from langgraph.types import Command
 
 from callslip import ResultStore
 from callslip.adapters.langchain import Offload
@@ -189,3 +192,49 @@ def test_the_inputs_of_a_sub_task_are_masked_whatever_their_length(
     assert found.ok
     if value is SHORT[0]:
         assert found.unresolved == (), "what it was shown is evidence"
+
+
+def test_a_message_is_masked_once_in_whatever_form_a_tool_gives_it(tmp_path: Path) -> None:
+    text = json.dumps({"ssn": SSN})
+
+    @tool
+    def plain() -> str:
+        """One."""
+        return text
+
+    @tool
+    def blocks() -> list[Any]:
+        """One."""
+        return [{"type": "text", "text": text}]
+
+    @tool
+    def updates(runtime: ToolRuntime) -> Command[Any]:
+        """One."""
+        told = {"role": "tool", "content": text, "tool_call_id": runtime.tool_call_id}
+        return Command(update={"messages": [told]})
+
+    store = ResultStore(tmp_path / "store", mask={"ssn": hashed(b"k" * 32)}, spool="")
+    model = Model([Call("plain"), Call("blocks"), Call("updates")], Call("plain"), Answer("done"))
+    run(model, [plain, blocks, updates], Offload(store))
+    once = store.session("x").offload(text)
+    assert [seen.count(once) for seen in model.seen] == [0, 3, 4]
+    assert SSN not in str(model.seen)
+
+
+def test_what_another_layer_puts_into_a_masked_message_is_masked_too(tmp_path: Path) -> None:
+    @tool
+    def person() -> str:
+        """One."""
+        return json.dumps({"ssn": SSN})
+
+    @wrap_tool_call
+    def with_more(request: Any, handler: Any) -> Any:
+        found = handler(request)
+        return found.model_copy(update={"content": f'{found.content}\n{{"ssn": "987-65-4321"}}'})
+
+    model = Model(Call("person"), Answer("done"))
+    offload = Offload(masked(tmp_path))
+    agent = create_agent(model.chat, [person], middleware=[with_more, offload])
+    agent.invoke({"messages": [("user", "go")]}, {"configurable": {"thread_id": "t"}})
+    assert "***-**-4321" in model.seen[1]
+    assert SSN not in str(model.seen) and "987-65-4321" not in str(model.seen)

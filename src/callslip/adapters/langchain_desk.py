@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +20,14 @@ from callslip.store import ResultStore
 from callslip.window import envelope
 from callslip.window.measure import size_of
 from callslip.window.policy import bounded
+
+MASKED = "callslip_masked"
+"""In a message's `response_metadata`, which no provider is sent: the content that a mask has made."""
+
+
+def mark_of(content: object) -> str:
+    """What stands at `MASKED` for a content: another layer may change it, and keep the mark."""
+    return hashlib.sha256(canonical(content).body).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,10 @@ from langchain_core.messages import ToolMessage
 from langgraph.types import Command, Overwrite
 
 from callslip.adapters.langchain_blocks import encoded, is_media, joined, text_in, with_text
-from callslip.adapters.langchain_desk import Desk, placed, shown
+from callslip.adapters.langchain_desk import MASKED, Desk, mark_of, placed, shown
 from callslip.stacks.ops import Flow
 
 _OVERWRITE = "__overwrite__"
-_MASKED = "callslip_masked"
-"""In a message's `response_metadata`, which no provider is sent."""
 
 
 def arrived(desk: Desk, result: Any) -> Flow[Any]:
@@ -39,20 +37,26 @@ def arrived(desk: Desk, result: Any) -> Flow[Any]:
 def message(desk: Desk, given: Any) -> Flow[Any]:
     """A tool message, with its content and its artifact small enough for a window."""
     if not isinstance(given, ToolMessage):
-        content = yield from content_of(desk, given["content"], str(given.get("status") or ""))
-        return given if content is given["content"] else {**given, "content": content}
-    changes: dict[str, Any] = {}
-    there = replace(desk, masked=_MASKED in given.response_metadata)
+        said = given.get("response_metadata") or {}
+        changes = yield from _content(desk, given["content"], str(given.get("status") or ""), said)
+        return {**given, **changes} if changes else given
     status = "error" if given.status == "error" else ""
-    content = yield from content_of(there, given.content, status)
-    if content is not given.content:
-        changes["content"] = content
-        if desk.store.mask is not None:
-            changes["response_metadata"] = {**given.response_metadata, _MASKED: True}
+    changes = yield from _content(desk, given.content, status, given.response_metadata)
     artifact = yield from placed(desk, given.artifact)
     if artifact is not given.artifact:
         changes["artifact"] = artifact
     return given.model_copy(update=changes) if changes else given
+
+
+def _content(desk: Desk, given: Any, status: str, said: dict[str, Any]) -> Flow[dict[str, Any]]:
+    """What changes of a message: its content, and where that was masked, a mark that it was."""
+    there = replace(desk, masked=MASKED in said and said[MASKED] == mark_of(given))
+    content = yield from content_of(there, given, status)
+    if content is given:
+        return {}
+    if desk.store.mask is None:
+        return {"content": content}
+    return {"content": content, "response_metadata": {**said, MASKED: mark_of(content)}}
 
 
 def content_of(desk: Desk, content: Any, status: str) -> Flow[Any]:
