@@ -29,6 +29,8 @@ def test_a_key_file_is_made_given_rotated_and_its_session_shredded(tmp_path: Pat
     assert here(tmp_path, "keys", "rotate", *sealed).stdout == "2 keys wrapped anew\n"
     assert "plain words" in here(tmp_path, "read", id, *sealed).stdout
     assert here(tmp_path, "keys", "shred", "--keys", str(key), "-y").exit_code == 2
+    asked = here(tmp_path, "keys", "shred", *sealed, stdin=b"y\n")
+    assert asked.exit_code == 2 and "add --yes" in asked.stderr, "an answer in a pipe is nobody's"
     shredded = here(tmp_path, "keys", "shred", *sealed, "--user", "", "--session", "cli", "-y")
     assert shredded.stdout == "1 result gone, and their keys\n"
     assert here(tmp_path, "read", id, *sealed).exit_code == 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -71,20 +71,15 @@ def as_json(fact: Fact) -> dict[str, Any]:
         "metadata": dict(fact.metadata),
         "count": fact.count,
         "version": fact.version,
-        "created_at": stamp(fact.created_at),
-        "updated_at": stamp(fact.updated_at),
-        "expires_at": None if fact.expires_at is None else stamp(fact.expires_at),
+        "created_at": out.stamp(fact.created_at),
+        "updated_at": out.stamp(fact.updated_at),
+        "expires_at": None if fact.expires_at is None else out.stamp(fact.expires_at),
     }
-
-
-def stamp(at: float) -> str:
-    """A moment, to the second."""
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def day(at: float) -> str:
     """A moment, to the day."""
-    return stamp(at)[:10]
+    return out.stamp(at)[:10]
 
 
 def tell(held: Given, told: Remembered) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -134,6 +135,19 @@ def _who() -> str:
 def given(ctx: click.Context) -> Given:
     """The values of this command line."""
     return ctx.ensure_object(Given)
+
+
+def yes_option(function: F) -> F:
+    """The option of a command that asks before it deletes for good."""
+    return click.option("-y", "--yes", is_flag=True, help="Do not ask.")(function)
+
+
+def agreed(ctx: click.Context, question: str, does: str) -> bool:
+    """Whether a person says yes to a question. Raises `click.UsageError`, which says what would be
+    done, where nobody is there to be asked: an answer in a pipe is not a person's."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise click.UsageError(f"{does}: add --yes", ctx)
+    return click.confirm(question, err=True)
 
 
 class Count(click.types.IntParamType):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from callslip.cli import out, tables
-from callslip.cli.given import COUNT, given, verb
+from callslip.cli.given import COUNT, agreed, given, verb, yes_option
 from callslip.window.preview.parts import counted
 
 if TYPE_CHECKING:
@@ -91,14 +90,17 @@ def _moment(ctx: click.Context, given_time: str | None) -> float | None:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-def _time(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def _fields(entry: Entry) -> list[str]:
     names = (entry.actor, entry.tenant, entry.user, entry.session, entry.id, entry.tool)
     texts = [out.one_line(name) for name in names]
-    return [str(entry.n), _time(entry.at), entry.action, entry.outcome, *texts, str(entry.count)]
+    return [
+        str(entry.n),
+        out.stamp(entry.at),
+        entry.action,
+        entry.outcome,
+        *texts,
+        str(entry.count),
+    ]
 
 
 def _table(entries: Sequence[Entry]) -> Table:
@@ -113,7 +115,14 @@ def _table(entries: Sequence[Entry]) -> Table:
         if not entry.id and entry.count != 1:
             what = f"{entry.count:,} {what}"
         whose = " / ".join(filter(None, (entry.session, entry.user, entry.tenant)))
-        cells = (str(entry.n), _time(entry.at)[:16], entry.actor or "the store", did, what, whose)
+        cells = (
+            str(entry.n),
+            out.stamp(entry.at)[:16],
+            entry.actor or "the store",
+            did,
+            what,
+            whose,
+        )
         table.add_row(*(tables.plain(out.one_line(cell)) for cell in cells))
     return table
 
@@ -158,12 +167,14 @@ def holds(ctx: click.Context) -> None:
             out.json(asdict(each))
         else:
             names = [out.one_line(n or "*") for n in (each.tenant, each.user, each.session)]
-            out.text("\t".join((str(each.n), _time(each.since), *names, out.one_line(each.reason))))
+            out.text(
+                "\t".join((str(each.n), out.stamp(each.since), *names, out.one_line(each.reason)))
+            )
 
 
 @verb(short_help="Delete all that is about a subject.")
 @click.argument("subject")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@yes_option
 @click.pass_context
 def erase(ctx: click.Context, subject: str, yes: bool) -> int:
     """Delete all results, scratch file versions and facts about SUBJECT, in all of the --tenant.
@@ -172,11 +183,9 @@ def erase(ctx: click.Context, subject: str, yes: bool) -> int:
     it proves what was deleted. Exits with 1 if payloads are yet to be deleted (see: callslip gc).
     """
     held = given(ctx)
-    if not yes:
-        if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            raise click.UsageError("this deletes for good: add --yes", ctx)
-        if not click.confirm("Delete all that is about this subject?", err=True):
-            return 1
+    question = "Delete all that is about this subject?"
+    if not (yes or agreed(ctx, question, "this deletes for good")):
+        return 1
     store = held.open_store()
     tenant = held.tenant or ""
     removed = store.delete(tenant=tenant, subject=subject)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from callslip.cli import out
-from callslip.cli.given import given, verb
+from callslip.cli.given import agreed, given, verb, yes_option
 from callslip.errors import SettingsError
 from callslip.window.preview.parts import counted
 
@@ -69,9 +69,9 @@ def rotate(ctx: click.Context, sessions: bool) -> None:
 
 
 @verb(name="shred", short_help="Delete for good, and destroy the keys.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@yes_option
 @click.pass_context
-def shred(ctx: click.Context, yes: bool) -> None:
+def shred(ctx: click.Context, yes: bool) -> int:
     """Delete what --tenant holds, or its --user, or that user's --session, and destroy the keys of
     it: copies and backups of it can be opened by nobody any more.
     """
@@ -80,14 +80,16 @@ def shred(ctx: click.Context, yes: bool) -> None:
         raise click.UsageError("give --tenant, and with it --user, and with that --session", ctx)
     store = held.open_store()
     where = [held.tenant, *(each for each in (held.user, held.session) if each is not None)]
-    if not yes:
-        name = out.harmless(" / ".join(where))
-        click.confirm(f"Destroy the keys of {name}, and all it holds?", abort=True, err=True)
+    name = out.harmless(" / ".join(where))
+    question = f"Destroy the keys of {name}, and all it holds?"
+    if not (yes or agreed(ctx, question, f"this destroys the keys of {name}")):
+        return 1
     removed = store.shred(tenant=held.tenant, user=held.user, session=held.session)
     if held.json:
         out.json({"removed": removed})
-        return
-    out.styled(f"{counted(removed, 'result')} gone, and their keys")
+    else:
+        out.styled(f"{counted(removed, 'result')} gone, and their keys")
+    return 0
 
 
 keys.add_command(rotate)

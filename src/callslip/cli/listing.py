@@ -68,7 +68,7 @@ def _walk(session: Session, after: int) -> Iterator[Handle]:
 
 
 def _line(handle: Handle) -> str:
-    made = datetime.fromtimestamp(handle.created_at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    made = out.stamp(handle.created_at)
     size = (str(handle.lines), str(handle.size))
     texts = [out.one_line(text) for text in (handle.tool, handle.args)]
     return "\t".join((handle.id, texts[0], handle.kind, *size, made, texts[1]))
@@ -226,6 +226,6 @@ def sessions(ctx: click.Context, limit: int) -> None:
         tables.draw(table)
     else:
         for scope, active, results in found:
-            made = datetime.fromtimestamp(active, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            made = out.stamp(active)
             texts = [out.one_line(n) for n in (scope.session, scope.user, scope.tenant)]
             out.text("\t".join((*texts, str(results), made)))

@@ -11,6 +11,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import IO, Any
 
 import click
@@ -60,6 +61,11 @@ def harmless(text: str) -> str:
 def one_line(text: str) -> str:
     """`text` harmless and on one line, in a pipe too: a newline in a name would break a list."""
     return harmless(text).replace("\n", "␊").replace("\t", "␉")
+
+
+def stamp(at: float) -> str:
+    """A moment, to the second: `2026-12-31T23:59:59Z`."""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def fitting(line: str, *, beside: int = 0) -> str:

@@ -17,7 +17,6 @@ from callslip.cli.facts import (
     json_object,
     kind_option,
     opened,
-    stamp,
     unknown,
 )
 from callslip.cli.given import given
@@ -84,7 +83,12 @@ def list_facts(
             out.styled(f"{out.style(fact.id, fg='cyan')}  {out.fitting(line, beside=beside)}{tail}")
         else:
             named = (fact.kind, fact.key or "", fact.source, fact.text)
-            cells = [fact.id, stamp(fact.updated_at), str(fact.count), *map(out.one_line, named)]
+            cells = [
+                fact.id,
+                out.stamp(fact.updated_at),
+                str(fact.count),
+                *map(out.one_line, named),
+            ]
             out.text("\t".join(cells))
     if page.next is not None and not held.json:
         out.note(f"{page.total - page.next['after']:,} more: --after {page.next['after']}")
@@ -104,7 +108,7 @@ def show(ctx: click.Context, id: str, namespace: str | None) -> int | None:
     if held.json:
         told = [
             {"version": p.version, "text": p.text, "source": p.source, "why": p.why}
-            | {"since": stamp(p.since), "until": stamp(p.until)}
+            | {"since": out.stamp(p.since), "until": out.stamp(p.until)}
             for p in past
         ]
         out.json(as_json(fact) | {"history": told})
@@ -114,8 +118,8 @@ def show(ctx: click.Context, id: str, namespace: str | None) -> int | None:
         ("key", fact.key or ""),
         ("kind", fact.kind),
         ("source", fact.source),
-        ("told", f"{stamp(fact.updated_at)}{times}"),
-        ("expires", "" if fact.expires_at is None else stamp(fact.expires_at)),
+        ("told", f"{out.stamp(fact.updated_at)}{times}"),
+        ("expires", "" if fact.expires_at is None else out.stamp(fact.expires_at)),
         ("metadata", json.dumps(fact.metadata, ensure_ascii=False) if fact.metadata else ""),
     ]
     out.text(f"{fact.id}\n{fact.text}\n")

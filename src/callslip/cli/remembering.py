@@ -11,7 +11,7 @@ import click
 
 from callslip.cli import out
 from callslip.cli.facts import expiry, fact_verb, json_object, opened, tell, unknown
-from callslip.cli.given import given
+from callslip.cli.given import agreed, given, yes_option
 from callslip.errors import FactRefused, SettingsError
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def edit(
 @fact_verb(name="forget", short_help="Delete facts for good.")
 @click.argument("ids", metavar="[ID]...", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="All of the namespace, and below.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@yes_option
 @click.pass_context
 def forget(
     ctx: click.Context, ids: tuple[str, ...], namespace: str | None, everything: bool, yes: bool
@@ -118,11 +118,9 @@ def forget(
     facts = opened(held, namespace)
     if everything:
         whose = out.harmless("/".join(facts.namespace))
-        if not yes:
-            if not (sys.stdin.isatty() and sys.stderr.isatty()):
-                raise click.UsageError(f"this deletes every fact of {whose}: add --yes", ctx)
-            if not click.confirm(f"Delete every fact of {whose}, and below?", err=True):
-                return 1
+        question = f"Delete every fact of {whose}, and below?"
+        if not (yes or agreed(ctx, question, f"this deletes every fact of {whose}")):
+            return 1
         gone = facts.clear()
         out.json({"forgotten": gone}) if held.json else out.note(f"forgot {gone:,} facts")
         return 0

@@ -6,7 +6,6 @@ import codecs
 import os
 import secrets
 import stat
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from callslip.cli import out
-from callslip.cli.given import given, id_argument, ids_argument, verb
+from callslip.cli.given import agreed, given, id_argument, ids_argument, verb, yes_option
 from callslip.cli.progress import meter
 from callslip.errors import HandleError
 from callslip.limits import STREAM_BLOCK_BYTES
@@ -127,7 +126,7 @@ def _copy(stored: Stored, write: Callable[[bytes], int]) -> None:
 @verb(short_help="Remove results, by id or all of the session.")
 @ids_argument
 @click.option("--session-all", is_flag=True, help="Remove all the session holds, and close it.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@yes_option
 @click.pass_context
 def rm(ctx: click.Context, ids: tuple[str, ...], session_all: bool, yes: bool) -> int:
     """Remove results, by id or all of the session.
@@ -158,15 +157,10 @@ def _all(ctx: click.Context, session: Session, yes: bool) -> int:
     held = given(ctx)
     name = out.harmless(session.scope.session)
     count = session.list(limit=1).total
-    if not yes:
-        if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            raise click.UsageError(
-                f"this removes {counted(count, 'result')} of {name}: add --yes", ctx
-            )
-        if not click.confirm(
-            f"Remove {counted(count, 'result')}, all of session {name}?", err=True
-        ):
-            return 1
+    results = counted(count, "result")
+    question = f"Remove {results}, all of session {name}?"
+    if not (yes or agreed(ctx, question, f"this removes {results} of {name}")):
+        return 1
     removed = session.close()
     if held.json:
         out.json({"session": session.scope.session, "removed": removed})
