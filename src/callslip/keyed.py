@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from callslip.errors import SettingsError
 from callslip.settings import Settings
+from callslip.stacks.drive import SpoolUnavailable
 from callslip.stacks.flows import aside
 from callslip.stacks.ops import Flow, do
 
@@ -78,9 +79,16 @@ class Keyed:
         self._needs_keys("shred")
         if session is not None and user is None:
             user = ""
-        removed = yield from self._delete(tenant, user, session, None)
+        spool: SpoolUnavailable | None = None
+        removed = 0
+        try:
+            removed = yield from self._delete(tenant, user, session, None)
+        except SpoolUnavailable as error:
+            spool = error
         # Done with the removal already, unless an earlier one was cut off before it came to that.
         yield from do(Shred(tenant, user, session))
+        if spool is not None:  # the keys of the store are destroyed; what waits there is not
+            raise spool
         if self.spool is not None and self._spool_waits():
             yield from aside(do(Shred(tenant, user, session)))
         return removed

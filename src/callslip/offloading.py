@@ -207,11 +207,14 @@ def _blocks_of(value: object) -> tuple[Blocks, bool]:
 def _digest_key(store: ResultStore, scope: Scope) -> Flow[bytes]:
     """The tenant's digest key, or a spool's, or one of no use: what is wrong is then told by the
     write, which fails as well, and the value is still seen and counted."""
+    away = False
     try:
         return (yield from digest_key(scope.tenant))
     except Exception as error:  # noqa: BLE001 - a wrong key, too, must not fail the caller's tool
         logger.warning("no digest key: %s", error)
-    if store.spool is not None:
+        away = isinstance(error, StoreUnavailable)
+    # With a wrong key nothing will go to the spool, which must not be sealed with it for good.
+    if away and store.spool is not None:
         try:
             return (yield from aside(digest_key(scope.tenant)))
         except Exception as error:  # noqa: BLE001

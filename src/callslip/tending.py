@@ -16,7 +16,7 @@ from callslip.governing import reach_of
 from callslip.settings import Event, Settings
 from callslip.stacks.caches import Caches
 from callslip.stacks.clock import SharedClock
-from callslip.stacks.drive import Backend, adrive, drive
+from callslip.stacks.drive import Backend, SpoolUnavailable, adrive, drive
 from callslip.stacks.flows import aside
 from callslip.stacks.ops import Count, Flow, Remove, Runs, Totals, do
 
@@ -128,7 +128,10 @@ class Tending:
         await self.arun_flow(upkeep.sweep(self.now()))
 
     def gc(self, grace_seconds: float = limits.ORPHAN_GRACE_SECONDS) -> Cleaned:
-        """Sweep, delete orphans older than `grace_seconds`, deliver the spool, mend counts."""
+        """Sweep, delete orphans older than `grace_seconds`, deliver the spool, mend counts.
+
+        A spool that cannot be used is raised (`StoreUnavailable`) once all else is done.
+        """
         return self.run_flow(self._gc(grace_seconds))
 
     async def agc(self, grace_seconds: float = limits.ORPHAN_GRACE_SECONDS) -> Cleaned:
@@ -138,10 +141,17 @@ class Tending:
     def _gc(self, grace_seconds: float) -> Flow[Cleaned]:
         from callslip.stacks import saving, upkeep
 
-        delivered = yield from self._deliver()
+        spool: SpoolUnavailable | None = None
+        delivered = 0
+        try:
+            delivered = yield from self._deliver()
+        except SpoolUnavailable as error:
+            spool = error
         cleaned = yield from upkeep.gc(self.now(), grace_seconds)
         if self.settings.plain_folder:
             yield from saving.tidy()
+        if spool is not None:  # the store is tidied; what waits there is not delivered
+            raise spool
         return replace(cleaned, delivered=delivered)
 
     def verify(self, progress: Callable[[int], object] | None = None) -> Findings:
@@ -216,9 +226,9 @@ class Tending:
                 yield from saving.tidy()
             except StoreUnavailable as error:
                 logger.warning("plain files are left to gc: %s", error)
+        self.forget_all()
         if self.spool is not None and self._spool_waits():
             yield from aside(make())
-        self.forget_all()
         return removed
 
     # --- parts ---

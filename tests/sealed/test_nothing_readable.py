@@ -4,6 +4,7 @@ was put in, in the forms that it might be found in."""
 from __future__ import annotations
 
 import base64
+import os
 import secrets
 import tempfile
 import threading
@@ -94,7 +95,8 @@ class Watch:
 
     def look(self) -> None:
         for folder in self.folders:
-            for path in folder.rglob("*"):
+            # `walk` passes over a folder that goes while it looks; `rglob` fails.
+            for path in (Path(at, name) for at, _, names in os.walk(folder) for name in names):
                 try:
                     if path.is_file():
                         data = path.read_bytes()

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from callslip.errors import StoreUnavailable
+from callslip.errors import SettingsError, StoreUnavailable
 from callslip.stacks.ops import Aside, Flow, IndexOp, Op, Runs, Secret
 
 if TYPE_CHECKING:
@@ -45,6 +45,10 @@ class Lazy:
             opened.close()
 
 
+class SpoolUnavailable(StoreUnavailable):
+    """It is the spool that cannot be used; of the store it says nothing."""
+
+
 class Backend:
     """An index, a payload store, and the local store that takes results while those are away."""
 
@@ -61,7 +65,12 @@ class Backend:
         if isinstance(op, Aside):
             if self.spool is None:
                 raise StoreUnavailable("this store has no spool", reason="failed")
-            return cast("T", self.spool.run(op.op))
+            try:
+                return cast("T", self.spool.run(op.op))
+            except (StoreUnavailable, SettingsError) as error:
+                # Of another key or version: no more than one that is full may it fail a tool's call.
+                reason = error.reason if isinstance(error, StoreUnavailable) else "failed"
+                raise SpoolUnavailable(f"the spool: {error}", reason=reason) from error
         if isinstance(op, Secret) and not self.sealed:
             return cast("T", b"")
         try:
