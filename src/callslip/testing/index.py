@@ -18,6 +18,7 @@ from callslip.errors import SettingsError, StoreUnavailable
 from callslip.handle import Quota, Scope, Shape
 from callslip.limits import TOMBSTONE_SECONDS
 from callslip.stacks import ops
+from callslip.testing.expected import raised
 from callslip.testing.index_audit import AuditContract
 from callslip.testing.index_files import FilesContract
 from callslip.testing.index_governing import GoverningContract
@@ -30,7 +31,6 @@ from callslip.testing.index_rows import (
     make_row,
     put,
     run,
-    with_raises,
 )
 from callslip.testing.index_shares import SharesContract
 
@@ -110,7 +110,7 @@ class IndexContract(
         assert put(index, insert(make_row("a", call="2"), "res_a", "res_ab", "res_abc")).id == (
             "res_abc"
         )
-        with_raises(StoreUnavailable, lambda: index.run(insert(make_row("c"), "res_a", "res_ab")))
+        raised(StoreUnavailable, lambda: index.run(insert(make_row("c"), "res_a", "res_ab")))
         assert index.run(ops.Count()).results == 3
 
     def test_a_replay_keeps_its_id_when_a_shorter_one_became_free(self) -> None:
@@ -255,7 +255,7 @@ class IndexContract(
 
     def test_an_id_without_a_session_is_refused(self) -> None:
         index = self.open()
-        with_raises(SettingsError, lambda: index.run(ops.Remove("deleted", NOW, "t", id="res_a")))
+        raised(SettingsError, lambda: index.run(ops.Remove("deleted", NOW, "t", id="res_a")))
 
     def test_garbage_waits_until_it_is_forgotten(self) -> None:
         index = self.open()

@@ -14,9 +14,8 @@ from callslip.handle import Quota, Scope
 from callslip.limits import TOMBSTONE_SECONDS
 from callslip.stacks import auditops, memoryops, ops
 from callslip.stacks.telling import Teller
-from callslip.testing.index_files import HOME, NOW
-from callslip.testing.index_governing import raises
-from callslip.testing.index_rows import ODD, insert, make_row, put
+from callslip.testing.expected import raised
+from callslip.testing.index_rows import HOME, NOW, ODD, insert, make_row, put
 
 
 class AuditContract:
@@ -36,7 +35,7 @@ class AuditContract:
         quota = Quota(session_results=1)
         second = insert(make_row("b"), "res_b", quota=quota)
         op = auditops.Audited(second, "ana", NOW, fails)
-        raises(ZeroDivisionError, lambda: index.run(op))
+        raised(ZeroDivisionError, lambda: index.run(op))
         assert isinstance(index.run(ops.Get(HOME, "res_a", NOW)), ops.Result)
         assert index.run(ops.Get(HOME, "res_b", NOW)) is None
         assert _trail(index) == []
@@ -179,8 +178,8 @@ class AuditContract:
             _told(index, op)
         index.run(auditops.PlaceHold("acme", "ana", None, "", "", NOW))
         forget = memoryops.ForgetFacts(space, id="mem_rum")
-        raises(LegalHold, lambda: index.run(forget))
-        raises(LegalHold, lambda: index.run(auditops.RemoveSubject("acme", "p", NOW, 9)))
+        raised(LegalHold, lambda: index.run(forget))
+        raised(LegalHold, lambda: index.run(auditops.RemoveSubject("acme", "p", NOW, 9)))
         index.run(auditops.Release("acme", "ana", None))
         done = _told(index, auditops.RemoveSubject("acme", "p", NOW, 9))
         assert done == auditops.Removed(facts=1)

@@ -10,9 +10,7 @@ from callslip.errors import StoreUnavailable
 from callslip.handle import Quota, Scope, Shape
 from callslip.stacks import ops
 from callslip.stacks.fileops import File, FindWrite, ListFiles, ReadFile, View, WriteFile, Wrote
-
-HOME = Scope("s", "ana", "acme")
-NOW = 1_000_000.0
+from callslip.testing.index_rows import HOME, NOW
 
 
 def make_write(content: str, path: str = "todo.md", **changes: Any) -> WriteFile:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -15,8 +14,9 @@ from callslip.errors import LegalHold, StoreUnavailable
 from callslip.handle import Quota, Scope
 from callslip.limits import FACT_VERSIONS, TOMBSTONE_SECONDS
 from callslip.stacks import auditops, fileops, memoryops, ops
-from callslip.testing.index_files import HOME, NOW, make_write, written
-from callslip.testing.index_rows import ODD, insert, make_row, put
+from callslip.testing.expected import raised
+from callslip.testing.index_files import make_write, written
+from callslip.testing.index_rows import HOME, NOW, ODD, insert, make_row, put
 
 
 class GoverningContract:
@@ -118,7 +118,7 @@ class GoverningContract:
             for tombstones in (True, False):
                 reach = (home.tenant, user_of, session_of, id, tombstones)
                 remove = ops.Remove("deleted", late, *reach)
-                raises(LegalHold, partial(index.run, remove))
+                raised(LegalHold, partial(index.run, remove))
         assert index.run(ops.Count(home.tenant)).results == 2
         assert [each.reason for each in index.run(auditops.Holds(home.tenant))] == [ODD]
         assert len(index.run(auditops.Release(home.tenant, user, session))) == 1
@@ -174,7 +174,7 @@ class GoverningContract:
             insert(make_row("d", scope=free), "res_d", quota=Quota(tenant_results=1)),
             insert(make_row("d"), "res_d", quota=Quota(session_results=1)),
         ):
-            error = raises(StoreUnavailable, partial(index.run, op))
+            error = raised(StoreUnavailable, partial(index.run, op))
             assert error.reason == "over quota"
             assert index.run(ops.Get(op.result.scope, "res_d", NOW)) is None
 
@@ -280,7 +280,7 @@ class GoverningContract:
         free = Scope("free", "bob", "acme")
         put(index, replace(insert(make_row("b", scope=free), "res_b"), subjects=("p",)))
         index.run(auditops.PlaceHold("acme", "ana", "s", "case 7", "", NOW))
-        raises(LegalHold, lambda: index.run(auditops.RemoveSubject("acme", "p", NOW, 1)))
+        raised(LegalHold, lambda: index.run(auditops.RemoveSubject("acme", "p", NOW, 1)))
         assert index.run(ops.Count("acme")).results == 2
         index.run(auditops.Release("acme", "ana", "s"))
         assert index.run(auditops.RemoveSubject("acme", "p", NOW, 9)).results == 2
@@ -301,12 +301,3 @@ def remember(index: ops.Runs, space: tuple[str, ...], text: str, **told: Any) ->
     """Tell a fact under one key."""
     what = memoryops.Told(text, tuple(text.split()), text.encode().ljust(16)[:16], key="k", **told)
     index.run(memoryops.Remember(space, what, ["mem_k"], NOW))
-
-
-def raises(kind: type[Exception], act: Callable[[], object]) -> Any:
-    """The error of that kind that `act` raises."""
-    try:
-        act()
-    except kind as error:
-        return error
-    raise AssertionError(f"{kind.__name__} was not raised")

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from callslip.handle import Scope
 from callslip.stacks import ops
-from callslip.testing.index_files import HOME, NOW, make_write, written
+from callslip.testing.index_files import make_write, written
+from callslip.testing.index_rows import HOME, NOW
 
 
 class PlacesContract:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 
 from callslip.handle import Quota, Scope, Shape
 from callslip.stacks import ops
@@ -60,12 +59,3 @@ def run(index: ops.Runs, op: ops.Insert) -> ops.Inserted:
 def put(index: ops.Runs, op: ops.Insert) -> ops.Result:
     """Insert, and answer the row."""
     return run(index, op).result
-
-
-def with_raises(error: type[Exception], act: Callable[[], object]) -> None:
-    """Assert that calling `act` raises `error`."""
-    try:
-        act()
-    except error:
-        return
-    raise AssertionError(error)

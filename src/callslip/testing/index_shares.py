@@ -2,40 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 
-from callslip.handle import Quota, Scope, Shape, Shared
+from callslip.handle import Quota, Scope, Shared
 from callslip.stacks import ops
 from callslip.stacks.shareops import Revoke, Share, Shares
+from callslip.testing.index_rows import HOME, NOW, ODD, insert, make_row, put
 
-OWNER = Scope("s", "ana", "acme")
+OWNER = HOME
 FRIEND = Scope("r", "bob", "acme")
-NOW = 1_000_000.0
-ODD = "\0 \ud800 é ' \" % _ \n"
 
 
 def stored(
     index: ops.Runs, id: str, scope: Scope = OWNER, ttl: float | None = None, now: float = NOW
 ) -> ops.Result:
     """A row of that id, as it stands now; rows of all ids have one content."""
-    digest = hashlib.sha256(repr(scope.tenant).encode()).digest()
-    payload = ops.Payload(digest, "str", 60, 40, None, b"packed", digest)
-    row = ops.Result(
-        scope,
-        id,
-        hashlib.sha256(f"{scope!r} {id}".encode("utf-8", "surrogatepass")).digest()[:16],
-        "search",
-        "{}",
-        "",
-        Shape(size=9, chars=9, lines=1),
-        "preview",
-        now,
-        payload,
-    )
-    inserted = index.run(ops.Insert(row, [id], ttl, Quota(), now))
-    assert inserted is not None
-    return inserted.result
+    row = replace(make_row(call=f"{scope!r} {id}", scope=scope), created_at=now)
+    return put(index, insert(row, id, ttl=ttl, now=now))
 
 
 def shared(

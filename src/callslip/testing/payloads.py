@@ -14,8 +14,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 from callslip.errors import CallslipError, PayloadDamaged, StoreUnavailable
 from callslip.stacks.layout import KEY_SUFFIX
@@ -27,6 +26,7 @@ from callslip.stacks.ops import (
     ReadObject,
     Runs,
 )
+from callslip.testing.expected import raised
 
 MIB = 1024 * 1024
 
@@ -34,15 +34,6 @@ MIB = 1024 * 1024
 def key(name: str) -> str:
     """A well-formed key."""
     return f"tenant/{name}{KEY_SUFFIX}"
-
-
-def raised(kind: type[BaseException], act: Callable[[], Any]) -> BaseException:
-    """The error of that kind that `act` raises; an AssertionError if it raises none."""
-    try:
-        act()
-    except kind as error:
-        return error
-    raise AssertionError(f"{kind.__name__} was not raised")
 
 
 class PayloadsContract:
