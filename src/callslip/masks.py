@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from collections.abc import Callable
 
 from callslip.errors import SettingsError
@@ -16,6 +17,7 @@ from callslip.stacks.hiding.scan import HIDDEN
 __all__ = ["hashed", "hidden", "last4"]
 
 _KEPT = 4
+_ALNUM = re.compile(r"[^\W_]")  # what str.isalnum says of a character
 
 
 def hidden(value: object) -> str:
@@ -33,9 +35,9 @@ def last4(value: object) -> str | None:
     if not isinstance(value, str | int | float) or isinstance(value, bool):
         return HIDDEN
     text = str(value)
-    places = [at for at, char in enumerate(text) if char.isalnum()]
-    starred = set(places[: len(places) - min(_KEPT, len(places) // 2)])
-    return "".join("*" if at in starred else char for at, char in enumerate(text))
+    count = len(_ALNUM.findall(text))
+    starred = count - min(_KEPT, count // 2)
+    return _ALNUM.sub("*", text, count=starred) if starred else text  # a count of 0 is all of them
 
 
 def hashed(key: bytes | str) -> Callable[[object], str | None]:

@@ -16,6 +16,7 @@ from typing import Any, Final
 from callslip.stacks.hiding.literals import CONTAINERS, NO_VALUE, literal
 from callslip.stacks.hiding.names import folded, parts_of, written
 from callslip.stacks.hiding.scan import (
+    DECODER,
     HIDDEN,
     HIDDEN_JSON,
     STRING,
@@ -41,6 +42,10 @@ what lies deeper is hidden as a whole."""
 
 _TOKENS = re.compile(rb'"([^"\\\n]*+)"|"(?:[^"\\]|\\.)*+"', re.DOTALL)
 _ESCAPED = rb"\\u[0-9a-fA-F]{4}"
+
+# Made once: json.loads and json.dumps make one for each value where an option is given.
+_STRICT = json.JSONEncoder(allow_nan=False)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 class _TornError(Exception):
@@ -126,7 +131,8 @@ class Fields:
         """What is shown of a value, as JSON has it; `[hidden]` where its function raises."""
         try:
             found = said(value)
-            json.dumps(found, allow_nan=False)
+            if type(found) is not str:
+                _STRICT.encode(found)
         except Exception as error:  # noqa: BLE001 - whatever it is, the value is not shown
             if name not in self._told:
                 self._told.add(name)
@@ -373,21 +379,20 @@ def _is_string(raw: bytes) -> bool:
 
 def _parses(text: str) -> bool:
     try:
-        json.loads(text, strict=False)
+        DECODER.decode(text)
     except (ValueError, RecursionError):
         return False
     return True
 
 
 def _dumped(value: Any) -> bytes:
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", "surrogatepass")
+    return _ENCODER.encode(value).encode("utf-8", "surrogatepass")
 
 
 def _loaded(raw: bytes) -> Any:
     text = decoded(raw)
     try:
-        return json.loads(text, strict=False)
+        return DECODER.decode(text)
     except ValueError:
         pass
     value = literal(raw)

@@ -7,6 +7,7 @@ import re
 from typing import Any, Final
 
 __all__ = [
+    "DECODER",
     "HIDDEN",
     "HIDDEN_JSON",
     "STRING",
@@ -24,6 +25,9 @@ HIDDEN: Final = "[hidden]"
 HIDDEN_JSON: Final = f'"{HIDDEN}"'.encode()
 STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 _QUOTED = re.compile(rb"'(?:[^'\\]|\\.)*+'", re.DOTALL)
+DECODER: Final = json.JSONDecoder(strict=False)
+"""Takes a line end in a string, too. One for all: json.loads would make one for each value."""
+
 _SPACES = re.compile(rb"[ \t\r\n]*")
 _SCALAR = re.compile(rb"[^,\]}\r\n]+")
 _MARKS = re.compile(rb'["{}\[\]]')
@@ -114,7 +118,7 @@ def text_of(token: bytes) -> str:
     """The text of a JSON string; of one that is none, what stands between its quotes."""
     text = decoded(token)
     try:
-        found: Any = json.loads(text, strict=False)
+        found: Any = DECODER.decode(text)
     except ValueError:
         return text[1:-1]
     return found if isinstance(found, str) else text[1:-1]
