@@ -7,13 +7,14 @@ import hashlib
 import io
 import json
 import sqlite3
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from callslip import Quota, ResultStore, SettingsError
+from callslip import Handle, Quota, ResultStore, Scope, SettingsError
 from callslip.errors import HandleGone, LegalHold, StoreUnavailable, UnknownHandle
 from callslip.patterns.memory import Memory
 from callslip.patterns.scratchpad import Scratchpad
@@ -264,6 +265,43 @@ def test_a_look_up_that_is_denied_is_told_and_costs_what_an_unknown_one_does(
     assert did(store, action="read") == [
         ("read", "done", id), ("read", "denied", id), ("read", "unknown", "res_0000000000")
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("guarded", [False, True])
+def test_each_deletion_share_and_list_is_told_once_by_one_name(
+    tmp_path: Path, guarded: bool
+) -> None:
+    denied: set[str] = set()
+
+    def authorize(scope: Scope, handle: Handle | None, action: str) -> bool:
+        return handle is None or handle.tool != "secret" or action not in denied
+
+    hook: Any = {"authorize": authorize} if guarded else {}
+    store = ResultStore(tmp_path, spool="", audit=True, **hook)
+    ana, ben = store.session("run", user="ana"), store.session("run", user="ben")
+    gone, kept = (ana.put(str(n), tool=tool).id for n, tool in enumerate(("t", "secret")))
+    for id in (kept, "res_0000000000"):
+        with suppress(UnknownHandle):
+            ana.share(id, user="ben")
+        ana.delete(gone if id == kept else id)
+    assert ana.list(limit=1).total == 1
+    with pytest.raises(SettingsError):
+        ben.share(kept, user="eve")
+    assert not ben.delete(kept)
+    told = [("stored", "done", 1), ("stored", "done", 1), ("shared", "done", 1),
+            ("deleted", "done", 1), ("erased", "done", 1), ("shared", "unknown", 0),
+            ("deleted", "unknown", 0), ("listed", "done", 1), ("shared", "denied", 0),
+            ("deleted", "unknown", 0)]  # fmt: skip
+    assert [(e.action, e.outcome, e.count) for e in store.audit()] == told
+    if guarded:
+        denied |= {"share", "delete", "list"}
+        with pytest.raises(UnknownHandle):
+            ana.share(kept, user="eve")
+        assert not ana.delete(kept)
+        assert not ana.list().handles
+        assert [(e.action, e.outcome, e.count, e.id) for e in store.audit(after=len(told))] == [
+            ("shared", "denied", 0, kept), ("deleted", "denied", 0, kept), ("listed", "done", 0, "")
+        ]  # fmt: skip
 
 
 def test_what_may_not_be_stored_is_told(tmp_path: Path) -> None:

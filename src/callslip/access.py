@@ -18,13 +18,16 @@ from callslip.handle import Envelope, Handle, Scope, Shape
 from callslip.rendering import handle_of
 from callslip.stacks.auditops import Record
 from callslip.stacks.ops import Flow, Get, List, Result, Tombstone, do
-from callslip.stacks.telling import entry_of, looked_up
+from callslip.stacks.telling import entry_of, told_of
 
 if TYPE_CHECKING:
     from callslip.stacks.writing import Call
     from callslip.store import ResultStore
 
-__all__ = ["Action", "allowed", "as_it_is_now", "found", "id_of", "listed", "may_store", "shown_as"]
+__all__ = [
+    "Action", "allowed", "as_it_is_now", "found", "given_out", "id_of", "listed", "may_store",
+    "shown_as",
+]  # fmt: skip
 
 logger = logging.getLogger("callslip")
 
@@ -100,9 +103,8 @@ def found(
     if store.settings.audit:
         # In all these cases, too, so that the time does not tell them apart.
         entry = entry_of(action, scope, store.settings.actor, store.now())
-        entry = looked_up(row, replace(entry, id=id))
-        denied = replace(entry, outcome="denied", count=0)
-        yield from do(Record([entry if may or row is None else denied]))
+        if told := told_of(action, row, replace(entry, id=id), may):
+            yield from do(Record(told))
     return row if may and row is not None else None
 
 
@@ -136,14 +138,25 @@ def listed(
     seen: list[Result] = []
     total, place, there = 0, 0, 1
     while place < there:
-        rows, there = yield from do(List(scope, place, _LISTED, store.now()))
+        rows, there = yield from do(List(scope, place, _LISTED, store.now(), action=""))
         for row in rows:
             if allowed(store, scope, shown_as(store, scope, row), "list"):
                 if after <= total < after + limit:
                     seen.append(row)
                 total += 1
         place += _LISTED
+    if store.settings.audit:
+        entry = entry_of("list", scope, store.settings.actor, store.now())
+        yield from do(Record([replace(entry, count=len(seen))]))
     return seen, total
+
+
+def given_out(store: ResultStore, scope: Scope, row: Result) -> Handle:
+    """The handle that a row is given out as: what may be listed, but not read, has no preview."""
+    handle = shown_as(store, scope, row)
+    if allowed(store, scope, handle, "read"):
+        return handle
+    return shown_as(store, scope, replace(row, preview=""))
 
 
 def shown_as(store: ResultStore, scope: Scope, row: Result) -> Handle:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, get_args, get_origin, get_type_hints
 
+from callslip.access import as_it_is_now
 from callslip.errors import CallslipError, SettingsError
 from callslip.handle import Envelope, Handle, Reply
 from callslip.stacks.ops import Flow
@@ -122,8 +123,7 @@ class References:
         id = _handle_in(value)
         if id is None:
             return value
-        found = yield from session._load(id)
-        return (yield from _as_wanted(session, id, found, wanted))
+        return (yield from _given(session, id, wanted))
 
     def _refuse(self, session: Session, name: str, id: str) -> Flow[None]:
         """Raise, if it is the handle of a result here: any other text is just a text."""
@@ -180,11 +180,13 @@ def _handle_in(value: Any) -> str | None:
     return None
 
 
-def _as_wanted(session: Session, id: str, found: Any, wanted: Any) -> Flow[Any]:
-    """A text where text is wanted, and what a JSON text holds where that is wanted."""
+@as_it_is_now
+def _given(session: Session, id: str, wanted: Any) -> Flow[Any]:
+    """The value; a text where text is wanted, and what a JSON text holds where that is wanted."""
+    row, reader = yield from session._open(id, "load")
+    found = yield from session._value(row, reader)
     kind = get_origin(wanted) or wanted
     if kind is str and not isinstance(found, str):
-        _, reader = yield from session._open(id, "load")
         errors = "surrogatepass" if reader.directory.source == "str" else "replace"
         return (yield from reader.body()).decode("utf-8", errors)
     if kind in (dict, list) and isinstance(found, str):

@@ -160,7 +160,7 @@ class Session(Taking, Structured, Queried, Sharing, Wrapping):
     def _list(self, after: int, limit: int) -> Flow[Listing]:
         store, scope = self.store, self.scope
         rows, total = yield from access.listed(store, scope, max(after, 0), max(limit, 1))
-        handles = [access.shown_as(store, scope, row) for row in rows]
+        handles = [access.given_out(store, scope, row) for row in rows]
         return listing(handles, after=max(after, 0), total=total)
 
     def handle(self, id: str) -> Handle:
@@ -173,7 +173,7 @@ class Session(Taking, Structured, Queried, Sharing, Wrapping):
 
     def _handle(self, id: str) -> Flow[Handle]:
         row = yield from self._row(id, "list")
-        return access.shown_as(self.store, self.scope, row)
+        return access.given_out(self.store, self.scope, row)
 
     # --- the caller's side: all of it ---------------------------------------------------------------
 
@@ -191,6 +191,10 @@ class Session(Taking, Structured, Queried, Sharing, Wrapping):
     @access.as_it_is_now
     def _load(self, id: str) -> Flow[Any]:
         row, reader = yield from self._open(id, "load")
+        return (yield from self._value(row, reader))
+
+    @staticmethod
+    def _value(row: Result, reader: Reader) -> Flow[Any]:
         body = yield from reader.body()
         twin = yield from reader.twin()
         return restore(row.payload.form, body, twin)

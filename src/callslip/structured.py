@@ -32,7 +32,8 @@ class Structured:
 
         def _shown(self, id: str, action: Action) -> Flow[tuple[Result, Reader]]: ...
 
-        def load(self, id: str) -> Any: ...
+        @staticmethod
+        def _value(row: Result, reader: Reader) -> Flow[Any]: ...
 
     def get(
         self,
@@ -112,7 +113,7 @@ class Structured:
 
         row, reader = self.store.run_flow(self._whole(id, "export"))
         if row.payload.form == kind and not path:
-            return self.load(id)
+            return self.store.run_flow(self._value(row, reader))
         table = self.store.run_flow(open_records(reader, row.shape, path))
         texts = [text for group in table.groups() for text in self.store.run_flow(group)]
         return frames.made(kind, texts, table.fields, texts_only=table.texts)

@@ -23,6 +23,7 @@ from callslip import (
     StoreUnavailable,
     UnknownHandle,
 )
+from callslip.patterns import answers
 from callslip.patterns.brief import Brief
 from callslip.patterns.shared import SharedSession, shared_tools
 from callslip.stacks import ops
@@ -262,6 +263,42 @@ def test_a_sub_agent_and_a_brief_are_denied_what_their_session_is(
     assert f"{secret}, which is not known here" in Brief(State, "found").render(
         {"found": secret}, session
     )
+
+
+@pytest.mark.parametrize("style", ["text", "json"])
+def test_what_may_be_listed_and_not_read_is_given_out_without_a_preview(
+    tmp_path: Path, hook: Hook, style: Any
+) -> None:
+    session = ResultStore(tmp_path, authorize=hook, style=style, spool="").session("s")
+    held = session.put(ROWS, tool="secret")
+    assert "person" in held.envelope
+    hook.denied = {"read"}
+    [listed] = session.list().handles
+    for handle in (listed, session.handle(held.id), asyncio.run(session.ahandle(held.id))):
+        assert (handle.id, handle.shape) == (held.id, held.shape)
+        assert "person" not in handle.envelope
+    given = answers.given(session, {"rows": held.id})
+    assert held.id in given.text and "person" not in given.text
+
+
+def test_a_table_is_exported_by_who_may_export_it(session: Session, hook: Hook) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [1, 2], "b": ["x", "y"]})
+    id = session.put(frame, tool="secret").id
+    hook.denied = {"load"}
+    assert session.frame(id).equals(frame)
+    hook.asked.clear()
+    session.frame(id)
+    assert [action for _, _, action in hook.asked] == ["export"]
+
+
+def test_an_argument_is_asked_about_once(session: Session, hook: Hook, secret: str) -> None:
+    def size(text: Annotated[str, Resolved]) -> int:
+        return len(text)
+
+    hook.asked.clear()
+    assert session.offloaded(size)(secret) > 900
+    assert [action for _, id, action in hook.asked if id == secret] == ["load"]
 
 
 def test_nothing_is_asked_without_a_hook_and_a_wrong_one_is_an_error(tmp_path: Path) -> None:

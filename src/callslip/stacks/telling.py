@@ -16,7 +16,7 @@ from callslip.stacks.auditops import FILE_ID, Audited, Entry, Record
 from callslip.stacks.flows import through
 from callslip.stacks.ops import Flow, Op
 
-__all__ = ["Teller", "entry_of", "looked_up", "told"]
+__all__ = ["Teller", "entry_of", "told", "told_of"]
 
 T = TypeVar("T")
 Tells = Callable[[Any, Any, Entry], Sequence[Entry]]
@@ -24,7 +24,7 @@ Tells = Callable[[Any, Any, Entry], Sequence[Entry]]
 _TOLD_BY_ITSELF = frozenset({"delete", "share"})
 """What a look-up is for that another operation follows, which is told."""
 
-_SAID = {"list": "listed"}
+_SAID = {"list": "listed", "share": "shared", "delete": "deleted"}
 """What the audit calls an action of `authorize=` that has another name there."""
 
 
@@ -110,6 +110,18 @@ def looked_up(found: object, entry: Entry) -> Entry:
     return _made(entry, outcome="unknown", count=0)
 
 
+def told_of(action: str, found: object, entry: Entry, may: bool = True) -> Sequence[Entry]:
+    """The entries of a look-up by id that is made for `action`, as `authorize=` calls it; `may` is
+    what that said of it. None where an operation follows that is told itself."""
+    made = looked_up(found, entry)
+    refused = found is not None and not may
+    if action in _TOLD_BY_ITSELF and not refused and isinstance(found, ops.Result):
+        if action == "delete" or not made.detail:
+            return ()
+        refused = True  # only its owner shares it on
+    return [_made(made, outcome="denied", count=0) if refused else made]
+
+
 def whose(op: Op[Any]) -> Scope:
     """The scope that an operation is about, as far as it says so."""
     scope = getattr(op, "scope", None)
@@ -143,11 +155,9 @@ def _insert(op: ops.Insert, answer: ops.Inserted | None, entry: Entry) -> list[E
     ]
 
 
-def _get(op: ops.Get, answer: object, entry: Entry) -> list[Entry]:
-    if isinstance(answer, ops.Result) and op.action in _TOLD_BY_ITSELF:
-        return []
+def _get(op: ops.Get, answer: object, entry: Entry) -> Sequence[Entry]:
     said = _SAID.get(op.action, op.action)
-    return [looked_up(answer, _made(entry, action=said, id=op.id))]
+    return told_of(op.action, answer, _made(entry, action=said, id=op.id))
 
 
 def _list(op: ops.List, answer: tuple[Sequence[object], int], entry: Entry) -> list[Entry]:
