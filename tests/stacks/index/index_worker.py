@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import random
 import signal
@@ -15,8 +16,10 @@ from callslip.errors import CallslipError, StoreUnavailable
 from callslip.handle import Quota, Scope
 from callslip.stacks import ops
 from callslip.stacks.index.sqlite import SqliteIndex
-from callslip.testing.index import NOW, insert, make_row
+from callslip.testing.index import HOME, NOW, insert, make_row
 from callslip.testing.index_files import make_write
+
+SPAWN = multiprocessing.get_context("spawn")
 
 
 def scope_of(worker: int) -> Scope:
@@ -53,6 +56,30 @@ def insert_until_killed(where: Path | str, acknowledged: Connection) -> None:
         row = make_row(str(n), key=f"k/{n}") if n % 2 else make_row(str(n), data=b"x" * 30_000)
         assert index.run(insert(row, f"res_{n}")) is not None
         acknowledged.send(n)
+
+
+def killed_after(where: Path | str, count: int) -> list[int]:
+    """What a worker that inserts had acknowledged when it was killed: `count` rows or more."""
+    ours, theirs = SPAWN.Pipe(duplex=False)
+    process = SPAWN.Process(target=insert_until_killed, args=(where, theirs))
+    process.start()
+    theirs.close()
+    acknowledged = [ours.recv() for _ in range(count)]
+    process.kill()
+    process.join()
+    try:
+        while True:
+            acknowledged.append(ours.recv())
+    except EOFError:
+        return acknowledged  # the pipe is drained: the process is gone
+
+
+def holds_what_was_acknowledged(index: ops.Runs, acknowledged: list[int]) -> None:
+    for n in acknowledged:
+        assert isinstance(index.run(ops.Get(HOME, f"res_{n}", NOW)), ops.Result)
+    # At most the one insert that was under way may be there unacknowledged, and only whole.
+    assert index.run(ops.Count()).results - len(acknowledged) in (0, 1)
+    assert index.run(ops.Repair(mend=False)) == []
 
 
 def mixed(where: Path | str, worker: int, count: int) -> str:

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import multiprocessing
 import os
-import signal
 import sqlite3
 import stat
 import time
@@ -16,13 +14,13 @@ from callslip.stacks.index import pool, schema
 from callslip.stacks.index.sqlite import SqliteIndex
 from callslip.testing.index import HOME, NOW, insert, make_row
 from tests.stacks.index.index_worker import (
+    SPAWN,
     fork_while_threads_write,
+    holds_what_was_acknowledged,
     insert_and_read,
-    insert_until_killed,
+    killed_after,
     scope_of,
 )
-
-SPAWN = multiprocessing.get_context("spawn")
 
 
 def test_many_threads_share_one_index(tmp_path: Path) -> None:
@@ -83,25 +81,8 @@ def test_eight_spawned_processes_meet_no_lock_error_and_lose_nothing(tmp_path: P
 @pytest.mark.parametrize("after", [3, 40])
 def test_what_was_acknowledged_survives_kill_9(tmp_path: Path, after: int) -> None:
     path = tmp_path / "index.db"
-    ours, theirs = SPAWN.Pipe(duplex=False)
-    process = SPAWN.Process(target=insert_until_killed, args=(path, theirs))
-    process.start()
-    theirs.close()
-    acknowledged = [ours.recv() for _ in range(after)]
-    assert process.pid is not None
-    os.kill(process.pid, signal.SIGKILL)
-    process.join()
-    try:
-        while True:
-            acknowledged.append(ours.recv())
-    except EOFError:
-        pass  # the pipe is drained: the process is gone
-    index = SqliteIndex(path)
-    for n in acknowledged:
-        assert isinstance(index.run(ops.Get(HOME, f"res_{n}", NOW)), ops.Result)
-    # At most the one insert that was under way may be there unacknowledged, and only whole.
-    assert index.run(ops.Count()).results - len(acknowledged) in (0, 1)
-    assert index.run(ops.Repair(mend=False)) == []
+    acknowledged = killed_after(path, after)
+    holds_what_was_acknowledged(SqliteIndex(path), acknowledged)
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")

@@ -1,9 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
-import os
-import signal
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -14,17 +11,17 @@ import pytest
 from callslip import ResultStore
 from callslip.stacks import ops
 from callslip.stacks.index.postgres import PostgresIndex
-from callslip.testing.index import HOME, NOW, insert, make_row
+from callslip.testing.index import NOW, insert, make_row
 from tests.stacks.index.index_worker import (
+    SPAWN,
     fork_while_threads_write,
+    holds_what_was_acknowledged,
     insert_and_read,
-    insert_until_killed,
+    killed_after,
     mixed,
     scope_of,
 )
 from tests.stacks.index.postgres.conftest import Opens
-
-SPAWN = multiprocessing.get_context("spawn")
 
 
 def test_many_threads_share_one_index_and_its_few_connections(opens: Opens) -> None:
@@ -67,24 +64,9 @@ def test_workers_that_meet_everywhere_wait_for_each_other_and_leave_the_index_wh
 
 
 def test_what_was_acknowledged_survives_kill_9_of_its_worker(url: str) -> None:
-    ours, theirs = SPAWN.Pipe(duplex=False)
-    process = SPAWN.Process(target=insert_until_killed, args=(url, theirs))
-    process.start()
-    theirs.close()
-    acknowledged = [ours.recv() for _ in range(40)]
-    assert process.pid is not None
-    os.kill(process.pid, signal.SIGKILL)
-    process.join()
-    try:
-        while True:
-            acknowledged.append(ours.recv())
-    except EOFError:
-        pass  # the pipe is drained: the process is gone
+    acknowledged = killed_after(url, 40)
     index = PostgresIndex(url)
-    for n in acknowledged:
-        assert isinstance(index.run(ops.Get(HOME, f"res_{n}", NOW)), ops.Result)
-    assert index.run(ops.Count()).results - len(acknowledged) in (0, 1)
-    assert index.run(ops.Repair(mend=False)) == []
+    holds_what_was_acknowledged(index, acknowledged)
     index.close()
 
 
