@@ -7,7 +7,6 @@ import json
 import os
 import random
 import re
-import signal
 import socket
 import subprocess
 import sys
@@ -25,6 +24,7 @@ from callslip.stacks.ops import DeleteObjects, ListObjects, Op, PutObject, ReadO
 from callslip.stacks.payloads import Payloads, library, open_payloads
 from callslip.stacks.payloads.credentials import options
 from callslip.testing.payloads import MIB, PayloadsContract, key
+from tests.machine import forked
 from tests.servers.azure import Azurite
 from tests.servers.ceph import Ceph
 from tests.servers.proxy import FaultProxy
@@ -349,22 +349,6 @@ def test_a_broken_profile_is_not_quoted(nobody: Path) -> None:
 
 
 # --- forks ----------------------------------------------------------------------------------------
-
-
-def forked(act: Any) -> int:
-    """The exit status of a forked child that ran `act`; -14 if it hung for 20 seconds."""
-    child = os.fork()
-    if child == 0:
-        signal.alarm(20)
-        status = 1
-        try:
-            act()
-            status = 0
-        except BaseException:  # noqa: BLE001 - the parent sees the status
-            traceback.print_exc()
-        finally:
-            os._exit(status)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")

@@ -11,7 +11,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,6 +18,7 @@ from callslip.errors import PayloadDamaged, SettingsError, StoreUnavailable
 from callslip.stacks.ops import DeleteObjects, Get, ListObjects, PutObject, ReadObject
 from callslip.stacks.payloads import Payloads, folder, open_payloads
 from callslip.testing.payloads import PayloadsContract, key
+from tests.machine import forked
 
 
 class TestFolder(PayloadsContract):
@@ -273,20 +273,6 @@ def test_a_full_disk_is_named(tmp_path: Path) -> None:
 
 
 # --- forks and streams --------------------------------------------------------------------------
-
-
-def forked(act: Any) -> int:
-    """The exit status of a forked child that ran `act`; -14 if it hung for 10 seconds."""
-    child = os.fork()
-    if child == 0:
-        signal.alarm(10)
-        status = 1
-        try:
-            act()
-            status = 0
-        finally:
-            os._exit(status)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")

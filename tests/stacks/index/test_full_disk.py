@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -11,20 +10,14 @@ from pathlib import Path
 import pytest
 
 from callslip import ResultStore, StoreUnavailable
+from tests.machine import mounted
 
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 3 MiB."""
-    command = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(tmp_path)]
-    try:
-        refused = subprocess.run(command, capture_output=True, check=False).returncode != 0
-    except FileNotFoundError:
-        refused = True
-    if refused:
-        pytest.skip("a small file system cannot be mounted here")
-    yield tmp_path
-    subprocess.run(["umount", "-l", str(tmp_path)], capture_output=True, check=True)
+    with mounted(tmp_path, "size=3m"):
+        yield tmp_path
 
 
 def fill(disk: Path) -> None:

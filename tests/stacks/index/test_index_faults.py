@@ -18,6 +18,7 @@ from callslip.stacks.index import pool, schema
 from callslip.stacks.index.sqlite import SqliteIndex
 from callslip.testing.index import HOME, NOW, insert, make_row
 from callslip.testing.index_files import make_write
+from tests.machine import mounted
 from tests.stacks.index.plans import traced, walks_over_tables
 
 WORKER = Path(__file__).with_name("index_worker.py")
@@ -102,12 +103,8 @@ def test_a_full_disk_loses_nothing_and_passes(tmp_path: Path) -> None:
 def tiny_disk(tmp_path: Path) -> Iterator[Path]:
     place = tmp_path / "tiny"
     place.mkdir()
-    mount = shutil.which("mount")
-    command = [mount or "mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)]
-    if mount is None or subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("mounting a small disk needs rights that are not given here")
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=True)
+    with mounted(place, "size=1m"):
+        yield place
 
 
 def test_a_disk_that_is_really_full_is_named_and_reading_goes_on(tiny_disk: Path) -> None:
