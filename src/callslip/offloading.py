@@ -32,6 +32,7 @@ from callslip.rendering import handle_of, render
 from callslip.settings import Event, Settings
 from callslip.stacks.content import Content, canonical, is_stream, restore
 from callslip.stacks.flows import aside
+from callslip.stacks.hiding import keep_view
 from callslip.stacks.hiding.values import shown_content, shown_text, shown_value
 from callslip.stacks.ops import Count, Flow, Inserted, Result, do
 from callslip.stacks.pieces import Pieces
@@ -258,6 +259,8 @@ def _write(
         # A plain file goes with the payload's object, so there is one for each.
         inline=0 if plain else limits.INLINE_BYTES,
     )
+    if inserted is not None and packing.view is not None:
+        keep_view(inserted.result, packing.view, store.caches)
     if plain and inserted is not None:
         yield from save(inserted.result, store.caches)
     return inserted

@@ -15,6 +15,7 @@ import pytest
 from callslip import Envelope, Resolved, ResultStore, Session, StoreUnavailable, top
 from callslip.masks import hashed, hidden, last4
 from callslip.patterns.shared import SharedSession
+from callslip.stacks.index.sealed.master import new_key_file
 from callslip.stacks.ops import Insert
 from callslip.testing.faults import FaultyBackend
 
@@ -38,6 +39,7 @@ ROWS: list[dict[str, Any]] = [
     }
     for n in range(COUNT)
 ]
+PLAIN = [{"id": n, "name": f"p{n}" * 40} for n in range(COUNT)]
 HIDDEN = [ssn(n) for n in range(0, COUNT, 13)] + [mail(n) for n in range(0, COUNT, 31)]
 
 
@@ -255,6 +257,16 @@ def test_equal_values_stay_equal_under_a_keyed_hash(tmp_path: Path) -> None:
     assert [json.loads(row)["n"] for row in found.records] == [100] * 5
 
 
+def test_what_a_query_saved_is_compared_with_what_it_came_of(tmp_path: Path) -> None:
+    for function, name in ((hashed("k" * 16), "hashed"), (last4, "last4")):
+        session = ResultStore(tmp_path / name, mask={"ssn": function}).session("s")
+        people = session.put([{"ssn": ssn(n), "name": f"p{n}"} for n in range(9)], tool="crm").id
+        few = session.query(people, "name < 'p3'", save_as="few").id
+        assert str(session.get(few, 1).text).split('"')[3] == session.get(people, 1).value["ssn"]
+        joined = f"select a.name from {few} a join {people} b on a.ssn = b.ssn"
+        assert session.sql(joined).total == 3
+
+
 def test_two_stores_with_other_masks_do_not_mix(tmp_path: Path) -> None:
     masked = store_in(tmp_path)
     clear = ResultStore(tmp_path / "s")
@@ -270,6 +282,41 @@ def test_two_stores_with_other_masks_do_not_mix(tmp_path: Path) -> None:
     assert str(clear.session("s").handle(first.id)) == str(first)
 
 
+@pytest.mark.parametrize("sealed", [False, True])
+@pytest.mark.parametrize("rows", [ROWS, ROWS * 20, PLAIN])
+def test_who_stored_a_result_reads_it_without_masking_it_again(
+    rows: list[Any], sealed: bool, tmp_path: Path
+) -> None:
+    looked: list[Any] = []
+
+    def tells(value: Any) -> str:
+        looked.append(value)
+        return last4(value) or ""
+
+    def opened() -> Session:
+        keys = None if not sealed else str(tmp_path / "store.key")
+        return ResultStore(tmp_path / "s", mask={"ssn": tells}, keys=keys, spool="").session("s")
+
+    if sealed:
+        new_key_file(tmp_path / "store.key")
+    session = opened()
+    ids = [session.put(rows, tool="crm").id, session.put(json.dumps(rows), tool="crm").id]
+    count = len(looked)
+    told = ["".join(pages(session, id)) + session.query(id, "id > 200").text for id in ids]
+    assert len(looked) == count, "the first read made the view anew"
+    other = opened()
+    again = ["".join(pages(other, id)) + other.query(id, "id > 200").text for id in ids]
+    assert again == told, "what one process keeps is what another makes"
+    assert (len(looked) > count) == ("ssn" in rows[0])
+
+
+def test_what_is_deleted_is_not_kept_as_a_view(session: Session) -> None:
+    held = session.put(ROWS, tool="crm")
+    assert session.store.caches.views._items
+    session.delete(held.id)
+    assert not session.store.caches.views._items
+
+
 def test_a_sub_agent_sees_what_its_session_sees(session: Session) -> None:
     id = session.put(ROWS, tool="crm").id
     below = SharedSession.beside(session)
@@ -282,7 +329,7 @@ def test_a_sub_agent_sees_what_its_session_sees(session: Session) -> None:
 def test_a_result_larger_than_what_is_kept_is_masked_in_a_stream(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for place in ("hiding.view", "hiding.masker", "recognise"):
+    for place in ("hiding.view", "hiding.masker", "recognise", "writing"):
         monkeypatch.setattr(f"callslip.stacks.{place}.LOOKED_INTO_BYTES", 100_000)
     session = store_in(tmp_path).session("s")
     id = session.put(ROWS * 20, tool="crm").id

@@ -11,12 +11,17 @@ from callslip.limits import CHUNKS_CACHED, DERIVED_CACHED_BYTES, DIRECTORIES_CAC
 from callslip.stacks.directory import Chunk, Directory
 from callslip.stacks.ops import Payload
 
-__all__ = ["Caches", "Key"]
+__all__ = ["Caches", "Key", "key_of"]
 
 K = TypeVar("K")
 V = TypeVar("V")
 Key = tuple[bytes, str | None, int, int]
 """A payload: its digest, where it is, its packed size and its trailer's place."""
+
+
+def key_of(payload: Payload) -> Key:
+    """What tells a payload from any other that is read with the same caches."""
+    return payload.digest, payload.key, payload.packed, payload.trailer
 
 
 class _Recent(Generic[K, V]):

@@ -14,7 +14,7 @@ from callslip.limits import (
     CHUNKS_CACHED,
     STREAM_BLOCK_BYTES,
 )
-from callslip.stacks.caches import Caches, Key
+from callslip.stacks.caches import Caches, Key, key_of
 from callslip.stacks.directory import Chunk, Directory
 from callslip.stacks.drive import worker_pool
 from callslip.stacks.fetching import Frames, bytes_of
@@ -37,7 +37,7 @@ def open_reader(row: Payload, caches: Caches) -> Flow[Reader]:
 
     Raises PayloadDamaged if the trailer is not one, whole, and StoreUnavailable.
     """
-    key = (row.digest, row.key, row.packed, row.trailer)
+    key = key_of(row)
     directory = caches.directories.get(key)
     if directory is None:
         length = row.packed - row.trailer
@@ -56,7 +56,7 @@ class Reader:
     def __init__(self, row: Payload, directory: Directory, caches: Caches) -> None:
         self.directory = directory
         self._row = row
-        self._key: Key = (row.digest, row.key, row.packed, row.trailer)
+        self._key = key_of(row)
         self._caches = caches
         self._frames = Frames(row, directory)
 

@@ -32,6 +32,7 @@ from callslip.stacks.ops import (
     part_of,
 )
 from callslip.stacks.payload import Directory, Packer
+from callslip.stacks.recognise import LOOKED_INTO_BYTES
 from callslip.stacks.records import HEAD_BYTES
 from callslip.window.preview.sample import Sample, Sampler
 
@@ -134,6 +135,8 @@ class Packing:
         self._mask = mask
         self.seen = Shape()
         """What a model sees of it is like: `shape`, unless fields are masked."""
+        self.view: View | None = None
+        """What a model sees of it, where that is what a read would make anew."""
         self.key = key
         """What its digest is made with."""
         self._top = top
@@ -197,9 +200,11 @@ class Packing:
         look = Look(head, source, self._blocks.form, whole, self._top)
         packer = Packer(source, self.key, self._blocks.form, by_record=look.by_record)
         sampler = Sampler(source)
-        view = None
+        view, same = None, False
         if self._mask is not None:
-            view = View(self._mask, source, self._blocks.form, whole, self._top)
+            # As a read makes it, and so for the first of them: not of a stream, nor by a field.
+            same = whole is not None and len(whole) <= LOOKED_INTO_BYTES and not self._top
+            view = View(self._mask, source, self._blocks.form, whole, self._top, keep=same)
         with Beside() as beside:
             for block in chain((head,) if head else (), blocks):
                 beside.do(partial(sampler.add, block))
@@ -216,6 +221,7 @@ class Packing:
             view.finish()
             if view.changed:
                 self.seen, self.sample = view.said_of(self.shape), view.sample
+            self.view = view if same else None
         yield last
 
     def _own(self, blocks: Iterator[bytes]) -> Iterator[bytes]:

@@ -10,6 +10,6 @@ hidden rather than less.
 from __future__ import annotations
 
 from callslip.stacks.hiding.masker import Mask, Masker, mask_of
-from callslip.stacks.hiding.view import Seeing, View, seen
+from callslip.stacks.hiding.view import Seeing, View, keep_view, seen
 
-__all__ = ["Mask", "Masker", "Seeing", "View", "mask_of", "seen"]
+__all__ = ["Mask", "Masker", "Seeing", "View", "keep_view", "mask_of", "seen"]

@@ -12,16 +12,17 @@ from callslip.errors import CallslipError
 from callslip.handle import Shape, Source
 from callslip.limits import DERIVED_CACHED_BYTES, STREAM_BLOCK_BYTES
 from callslip.stacks.beside import Beside
+from callslip.stacks.caches import Caches, key_of
 from callslip.stacks.hiding.masker import Mask, Masker
 from callslip.stacks.looking import Look
 from callslip.stacks.ops import Flow, Payload, Result
 from callslip.stacks.payload import Packer
-from callslip.stacks.reader import Caches, Reader, open_reader
+from callslip.stacks.reader import Reader, open_reader
 from callslip.stacks.recognise import LOOKED_INTO_BYTES
 from callslip.stacks.records import HEAD_BYTES
 from callslip.window.preview.sample import Sample, Sampler
 
-__all__ = ["Seeing", "View", "seen"]
+__all__ = ["Seeing", "View", "keep_view", "seen"]
 
 _NAME = "masked"
 
@@ -192,6 +193,18 @@ def _seen(row: Result, reader: Reader, mask: Mask | None) -> Flow[Seeing]:
         for flow in reader.blocks():
             view.add((yield from flow))
     view.finish()
+    return _seeing(row, view)
+
+
+def keep_view(row: Result, view: View, caches: Caches) -> None:
+    """Keep the view that was made of a content while it was stored, for the first read of it here.
+
+    Only one that was made of the `whole` of it, as a read makes it: both see the same then.
+    """
+    caches.views.put((key_of(row.payload), False), _seeing(row, view))
+
+
+def _seeing(row: Result, view: View) -> Seeing:
     if not view.changed:
         return Seeing(view.shape if row.shape.masked else row.shape, None)
     packer = view.packer
