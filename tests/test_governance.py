@@ -21,25 +21,13 @@ from callslip.patterns.scratchpad import Scratchpad
 from callslip.settings import Retention
 from callslip.stacks import auditops, ops
 from callslip.stacks.payloads.folder import FolderPayloads
+from tests.conftest import Clock
 
 ROWS = [
     {"name": f"customer {n}", "n": n, "mark": hashlib.sha256(b"%d" % n).hexdigest()}
     for n in range(3000)
 ]
 """Some 300 KB that do not compress well: its payload is an object of its own."""
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.at = 1_000_000.0
-
-    def __call__(self) -> float:
-        return self.at
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture

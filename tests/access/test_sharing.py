@@ -17,21 +17,9 @@ from callslip import (
     Shared,
     UnknownHandle,
 )
+from tests.conftest import Clock
 
 ROWS = [{"id": n, "name": f"person {n}", "team": f"t{n % 7}"} for n in range(4000)]
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture
@@ -108,9 +96,9 @@ def test_it_ends_by_its_time_by_revoke_and_with_the_result(
     ana: Session, bob: Session, id: str, clock: Clock
 ) -> None:
     ana.share(id, user="bob", seconds=60)
-    clock.now += 59.0
+    clock.at += 59.0
     assert bob.read(id).total == 4000
-    clock.now += 1.0
+    clock.at += 1.0
     assert is_unknown(bob, id)
 
     share = ana.share(id, user="bob")
@@ -178,7 +166,7 @@ def test_what_expires_or_closes_with_its_owner_is_unknown_to_the_reader(
     bob = store.session("check", user="bob", tenant="acme")
     expiring = ana.put("text", tool="t").id
     ana.share(expiring, user="bob", seconds=10_000)
-    clock.now += 101.0
+    clock.at += 101.0
     assert is_unknown(bob, expiring)
     closing = ana.put("text 2", tool="t").id
     ana.share(closing, user="bob")
@@ -259,11 +247,11 @@ def test_shares_are_told_and_sharing_again_sets_the_time_anew(
     first = ana.share(id, user="bob", seconds=60)
     second = ana.share(id, user="eve", with_session="x")
     assert ana.shares() == ana.shares(id) == [first, second]
-    clock.now += 30
+    clock.at += 30
     longer = ana.share(id, user="bob", seconds=60)
     assert longer.name == first.name
     assert longer.until == first.until + 30
-    clock.now += 59
+    clock.at += 59
     assert [share.user for share in ana.shares()] == ["bob", "eve"]
     for n in range(230):
         ana.share(id, user=f"user {n}")

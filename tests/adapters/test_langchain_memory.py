@@ -17,15 +17,9 @@ from callslip.adapters.langchain_memory import Remembers
 from callslip.adapters.langgraph_store import FactStore
 from callslip.patterns.memory import Memory
 from tests.adapters.langchain_helpers import answer_to, calls, scripted
+from tests.conftest import Clock
 
 WEEK = 7 * 86_400
-
-
-class Clock:
-    at = 1_790_000_000.0
-
-    def __call__(self) -> float:
-        return self.at
 
 
 def run(user: str, thread: str) -> Any:

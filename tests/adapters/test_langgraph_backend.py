@@ -13,13 +13,7 @@ from callslip import SettingsError
 from callslip.adapters.langgraph_backend import Over
 from callslip.errors import FactRefused
 from callslip.patterns.memory import Memory
-
-
-class Clock:
-    at = 1_790_000_000.0
-
-    def __call__(self) -> float:
-        return self.at
+from tests.conftest import Clock
 
 
 def letters(texts: list[str]) -> list[list[float]]:
@@ -39,11 +33,6 @@ def theirs(request: pytest.FixtureRequest, tmp_path: Path) -> BaseStore:
     store.setup()
     request.addfinalizer(connection.close)
     return store
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture
@@ -98,6 +87,7 @@ def test_facts_run_out(memory: Memory, clock: Clock) -> None:
 )
 def test_a_fact_told_twice_lives_the_longer_life(
     memory: Memory,
+    clock: Clock,
     key: str | None,
     keyed_before: bool,
     first: int | None,
@@ -106,7 +96,7 @@ def test_a_fact_told_twice_lives_the_longer_life(
 ) -> None:
     memory.remember("Ana is on leave", key=key if keyed_before else None, expires=first)
     did = memory.remember("Ana is on leave", key=key, expires=again)
-    until = None if kept is None else Clock.at + kept
+    until = None if kept is None else clock.at + kept
     assert (did.outcome, did.fact.expires_at) == ("repeated", until)
     assert [fact.expires_at for fact in memory.list()] == [until]
 

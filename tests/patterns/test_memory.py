@@ -15,22 +15,15 @@ from callslip.limits import FACT_CHARS, RECALL_CHARS
 from callslip.patterns.memory import Memory
 from callslip.stacks.memoryops import Vectorless, Which
 from callslip.stacks.ops import do
+from tests.conftest import Clock
 
 WEEK = 7 * 86_400
 START = datetime(2026, 11, 23, 9, 0, tzinfo=UTC).timestamp()
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.at = START
-
-    def __call__(self) -> float:
-        return self.at
-
-
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(START)
 
 
 @pytest.fixture
