@@ -272,9 +272,38 @@ def test_the_ready_made_functions() -> None:
     one, two = hashed(b"k" * 16), hashed("another key of some length")
     assert one("a") == one("a") != one("b")
     assert one("a") != two("a")
-    assert len(str(one("a"))) == 16
+    assert len(str(one("a"))) == 24
     with pytest.raises(SettingsError, match="16 bytes"):
         hashed("short")
+
+
+def test_the_ready_made_functions_leave_what_they_made_and_nothing_else() -> None:
+    one, two = hashed(b"k" * 16), hashed("another key of some length")
+    values = [
+        "123-45-6789",
+        "",
+        "a",
+        "ab",
+        "abc",
+        "12345678",
+        "geheim-ü_9",
+        4111111111111111,
+        -5,
+        "*",
+    ]
+    for function in (hidden, last4, one, two):
+        for value in values:
+            assert function(function(value)) == function(value), value
+    for value in values:
+        assert one(two(value)) not in (one(value), two(value))
+    for value in ("*a", "**ab", "***-**-6789", "****1234"):
+        assert last4(value) == value
+    assert [last4(value) for value in ("1*", "*ab", "a*b*", "****12345", "1234****")] == [
+        "**", "**b", "**b*", "*******45", "**34****",
+    ]  # fmt: skip
+    token = str(one("a"))
+    for forged in (token[:-1] + ("0" if token[-1] != "0" else "1"), token.upper(), f"{token}0"):
+        assert one(forged) != forged
 
 
 @pytest.mark.parametrize(
