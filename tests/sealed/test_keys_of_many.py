@@ -5,13 +5,16 @@ Two stores in one process stand for two processes: each has a ring of keys of it
 
 from __future__ import annotations
 
+import secrets
+import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from callslip import PayloadDamaged, ResultStore, StoreUnavailable
+from callslip import PayloadDamaged, ResultStore, SettingsError, StoreUnavailable
 from callslip.handle import Scope
 from callslip.patterns.memory import Memory
 from callslip.patterns.scratchpad import Scratchpad
@@ -19,6 +22,7 @@ from callslip.stacks.index.sealed.master import new_key_file
 from callslip.stacks.index.sealed.ring import Ring
 from callslip.stacks.keyops import KeyRow
 from callslip.stacks.memoryops import GetFact, Remember, Told
+from tests.servers.postgres import Postgres
 
 
 @pytest.fixture
@@ -227,3 +231,111 @@ def test_gc_destroys_no_key_that_is_used_while_it_looks(
     assert ids
     assert ResultStore(**place).session("s", tenant="acme").load(ids[0]) == "acknowledged"
     assert session.load(session.put("more").id) == "more"
+
+
+# --- an index that goes under its workers ---------------------------------------------------------
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def emptied(
+    request: pytest.FixtureRequest, place: dict[str, str], tmp_path: Path
+) -> Callable[[], None]:
+    """What takes an index away under its workers: its file, or its schema."""
+    if request.param == "sqlite":
+        return lambda: shutil.rmtree(place["url"])
+    postgres: Postgres = request.getfixturevalue("postgres")
+    place |= {"url": (url := postgres.new_database()), "payloads": str(tmp_path / "payloads")}
+    return lambda: postgres.sql("DROP SCHEMA callslip CASCADE", url) and None
+
+
+TEXT = "".join(f"{n * 7919 % 1000003:x}\n" for n in range(20_000))
+
+
+@pytest.mark.parametrize("audit", [False, True], ids=["", "audited"])
+def test_what_is_stored_after_an_index_was_emptied_can_be_read_by_others(
+    audit: bool, place: dict[str, str], emptied: Callable[[], None]
+) -> None:
+    worker = ResultStore(**place, audit=audit)
+    session = worker.session("s", tenant="acme")
+    session.put("before")
+    emptied()
+    ids = {text: session.put(text).id for text in ("after", TEXT)}
+    ids["elsewhere"] = worker.session("s", tenant="other").put("elsewhere").id
+    other = ResultStore(**place)
+    for text, id in ids.items():
+        tenant = "other" if text == "elsewhere" else "acme"
+        assert other.session("s", tenant=tenant).load(id) == text
+
+
+def test_a_worker_takes_the_keys_of_who_sealed_an_emptied_index_first(
+    place: dict[str, str], emptied: Callable[[], None]
+) -> None:
+    worker = ResultStore(**place)
+    session, new = worker.session("s", tenant="acme"), worker.session("s", tenant="new")
+    session.put("before")
+    emptied()
+    first = ResultStore(**place).session("s", tenant="acme").put("first").id
+    ids = []
+    for n in range(3):
+        with suppress(StoreUnavailable):
+            ids.append((session, session.put(f"after {n}").id))
+        ids.append((new, new.put(f"after {n}").id))
+    assert len(ids) >= 5
+    other = ResultStore(**place)
+    for of, id in ids:
+        assert other.session("s", tenant=of.scope.tenant).load(id).startswith("after")
+    assert session.load(first) == "first"
+
+
+def test_a_worker_without_keys_writes_nothing_into_an_index_that_was_made_anew_with_them(
+    place: dict[str, str], emptied: Callable[[], None]
+) -> None:
+    clear = ResultStore(**{**place, "keys": None})
+    clear.session("s").put("before")
+    emptied()
+    ResultStore(**place).session("s").put("sealed")
+    with pytest.raises(SettingsError, match="sealed"):
+        clear.session("s").put("in the clear")
+
+
+def test_a_worker_whose_keys_were_removed_acknowledges_nothing_that_they_would_open(
+    place: dict[str, str], postgres: Postgres, tmp_path: Path
+) -> None:
+    place |= {"url": (url := postgres.new_database()), "payloads": str(tmp_path / "payloads")}
+    worker = ResultStore(**place)
+    worker.session("s", tenant="acme").put("before")
+    postgres.sql("DELETE FROM callslip.wrapped_keys", url)
+    for tenant in ("acme", "new", "acme"):
+        with pytest.raises((StoreUnavailable, SettingsError)):
+            worker.session("s", tenant=tenant).put("after")
+
+
+class Failing:
+    """A KMS that answers, and what it answers is wrong for a while."""
+
+    wrong = False
+
+    def wrap(self, key: bytes) -> bytes:
+        return secrets.token_bytes(32) if self.wrong else key[::-1]
+
+    def unwrap(self, wrapped: bytes) -> bytes:
+        return secrets.token_bytes(32) if self.wrong else wrapped[::-1]
+
+
+def test_a_kms_that_answers_wrongly_for_a_while_ruins_no_store(tmp_path: Path) -> None:
+    kms = Failing()
+    given = {"url": str(tmp_path / "store"), "keys": kms, "spool": ""}
+    session = ResultStore(**given).session("s", tenant="acme")
+    for make in (lambda: session, lambda: ResultStore(**given).session("s", tenant="later")):
+        kms.wrong = True
+        with pytest.raises(SettingsError):
+            make().put("refused")
+        kms.wrong = False
+        assert make().load(make().put("kept").id) == "kept"
+    kms.wrong = True
+    store = ResultStore(**given)
+    with pytest.raises(SettingsError):
+        store.rotate_keys()
+    kms.wrong = False
+    assert store.rotate_keys() == 3
+    assert store.session("s", tenant="acme").list().total == 1

@@ -15,7 +15,7 @@ import stat
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -127,6 +127,9 @@ class Pool:
         self.reserve = Reserve(self.path)
         self._lock = threading.Lock()
         self._idle: list[tuple[sqlite3.Connection, tuple[int, int]]] = []
+        self._seen: tuple[int, int] | None = None
+        self.anew: Callable[[], None] | None = None
+        """Called once the file is found to be another one, before it is opened."""
         # A database in memory is one connection: one operation at a time.
         self._turn = threading.Lock()
         _pools.add(self)
@@ -172,6 +175,9 @@ class Pool:
 
     def _take(self) -> tuple[sqlite3.Connection, tuple[int, int] | None]:
         file = (0, 0) if self.memory else self._file()
+        seen, self._seen = self._seen, file
+        if self.anew is not None and seen not in (None, (0, 0), file):
+            self.anew()
         while True:
             with self._lock:
                 if not self._idle:

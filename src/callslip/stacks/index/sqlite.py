@@ -136,6 +136,15 @@ class SqliteIndex:
         self._pool.close()
         self._keys.close()
 
+    @property
+    def anew(self) -> Callable[[], None] | None:
+        """Called once the file is found to be gone, or another one, before it is opened."""
+        return self._pool.anew
+
+    @anew.setter
+    def anew(self, called: Callable[[], None]) -> None:
+        self._pool.anew = called
+
     def _run(self, op: Any) -> Any:
         kind = type(op)
         if kind in self._activities:

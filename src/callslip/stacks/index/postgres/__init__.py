@@ -174,6 +174,15 @@ class PostgresIndex:
         again = kind in ACTIVITIES or kind in READS or kind in AGAIN
         return server.transact(work, tenant=tenant, again=again)
 
+    @property
+    def anew(self) -> Callable[[], None] | None:
+        """Called once what was there is found to be gone, before it is made anew."""
+        return self.server.anew
+
+    @anew.setter
+    def anew(self, called: Callable[[], None]) -> None:
+        self.server.anew = called
+
     def close(self) -> None:
         """Let go of the connections; a later operation opens them again."""
         self.server.close()

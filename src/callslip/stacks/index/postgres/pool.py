@@ -83,6 +83,8 @@ class Pool:
 
     def __init__(self, address: Address) -> None:
         self.address = address
+        self.current = False
+        """Whether the schema is known to be of today."""
         self._start()
         _pools.add(self)
 

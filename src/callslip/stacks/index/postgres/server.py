@@ -110,7 +110,8 @@ class Server:
                 "and percent-encode user and password"
             ) from None
         self.pool = Pool(self.address)
-        self._current = False
+        self.anew: Callable[[], None] | None = None
+        """Called once the tables that were there are found to be gone, before they are made anew."""
         self._made: Callable[..., Db] = Db
 
     def making(self, made: Callable[..., Db]) -> Server:
@@ -136,6 +137,7 @@ class Server:
         undone, lost, absent = 0, False, False
         while True:
             db: Db | None = None
+            current = self.pool.current
             try:
                 self._migrate(until)
                 with self.pool.borrow(until) as connection:
@@ -154,8 +156,9 @@ class Server:
                     time.sleep(0.01 * undone)
                     continue
                 if in_time and state in _ABSENT and not absent:
-                    absent = True
-                    self._current = False
+                    absent, self.pool.current = True, False
+                    if current and self.anew is not None:
+                        self.anew()
                     continue
                 gone = reason_of(error) == "unreachable" and not isinstance(error, TimedOut)
                 sure = db is None or again or not db.committing
@@ -168,13 +171,13 @@ class Server:
                 raise unavailable(error, self.address.shown) from None
 
     def _migrate(self, until: float) -> None:
-        if self._current:
+        if self.pool.current:
             return
         with self.pool.making:
-            if not self._current:
+            if not self.pool.current:
                 with self.pool.borrow(until) as connection:
                     schema.migrate(connection, self.address)
-                self._current = True
+                self.pool.current = True
 
     def close(self) -> None:
         """Let go of the connections; a later operation opens them again."""

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from callslip.errors import SettingsError
 from callslip.stacks.auditops import Holds, Trail
+from callslip.stacks.index.sealed.wrapping import Anew
 from callslip.stacks.keyops import Rewrap, SealMark, Shred
 from callslip.stacks.memoryops import ListFacts, Which
 from callslip.stacks.ops import Count, Op, Runs, Sessions
@@ -34,9 +35,22 @@ class Clear:
     def __init__(self, inner: Runs) -> None:
         self.inner = inner
         self._known = False
+        if hasattr(inner, "anew"):
+            inner.anew = self._anew
 
     def run(self, op: Op[T], /) -> T:
         """Run one operation. Raises `SettingsError` for an index that needs keys."""
+        try:
+            return self._run(op)
+        except Anew:  # before anything of it was done
+            return self._run(op)
+
+    def _anew(self) -> None:
+        """Who makes it anew may do so with keys."""
+        self._known = False
+        raise Anew("the index was made anew while it was used", reason="failed")
+
+    def _run(self, op: Op[T]) -> T:
         if not self._known:
             # Until it holds something: an empty one may be sealed yet, by who brings keys.
             if self.inner.run(SealMark()) is not None:

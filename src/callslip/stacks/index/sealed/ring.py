@@ -36,6 +36,7 @@ from callslip.stacks.index.sealed.cipher import (
 from callslip.stacks.index.sealed.clear import holds_any
 from callslip.stacks.index.sealed.holders import SessionKey, Tenant
 from callslip.stacks.index.sealed.master import Master
+from callslip.stacks.index.sealed.wrapping import Wrapping
 from callslip.stacks.keyops import AddKey, DropKeys, GetKey, KeyRow, ListKeys, SealMark, SwapKey
 from callslip.stacks.ops import Count, Runs
 
@@ -75,6 +76,7 @@ class Ring:
     ) -> None:
         self._index = index
         self._master = master
+        self._master_key = Wrapping(master, clock)
         self._seconds = seconds
         self._clock = clock
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
@@ -93,10 +95,8 @@ class Ring:
         if self._root is None:
             mark = self._index.run(SealMark())
             row = self._index.run(GetKey(_ROOT))
-            if row is None:
-                row = self._first(mark)
-            secret = self._opened(row)
-            own = mac(secret, b"mark")[:16]
+            secret = self._first(mark) if row is None else self._master_key.opened(row)
+            own = _mark(secret)
             if (mark or self._index.run(SealMark(own))) != own:
                 raise SettingsError(
                     "keys=: the keys beside this index are those of another one; put back the keys "
@@ -105,7 +105,24 @@ class Ring:
             self._root = secret
         return self._root
 
-    def _first(self, mark: bytes | None) -> KeyRow:
+    def rooted(self) -> bool:
+        """Whether the store's secret is still that of the index. One that was emptied or made anew
+        since has none, or another's: what is known here would seal what nobody else can open. Then
+        all of it is forgotten."""
+        secret = self._root
+        if secret is None:
+            return True
+        if self._index.run(GetKey(_ROOT)) and self._index.run(SealMark()) == _mark(secret):
+            return True
+        self.forget()
+        return False
+
+    def forget(self) -> None:
+        """Know nothing of the index any longer: the next use looks again."""
+        self._root = None
+        self.clear()
+
+    def _first(self, mark: bytes | None) -> bytes:
         if mark is not None:
             raise SettingsError(
                 "keys=: this index is sealed, and the wrapped keys beside it are not there; put back "
@@ -116,7 +133,7 @@ class Ring:
                 "keys=: this index holds data in the clear, which keys cannot seal any more; give "
                 "keys= with a new place, and this one without"
             )
-        return self._index.run(AddKey(self._wrapped(_ROOT, fresh())))
+        return self._master_key.added(self._index, _ROOT, fresh())[1]
 
     # --- tenants ------------------------------------------------------------------------------------
 
@@ -132,6 +149,9 @@ class Ring:
         """The tenant of that name, with keys of its own from its first use on."""
         token = self.token(name, kind)
         found = self.tenant_of(token)
+        if found is None and not self.rooted():
+            token = self.token(name, kind)
+            found = self.tenant_of(token)
         if found is None:
             # Digests, and so ids, are the same in every store of one key file: a run that is done
             # over elsewhere gives the same handles. All else is this store's own.
@@ -142,8 +162,8 @@ class Ring:
                 "digests": to_token(digests),
                 "keys": {"1": to_token(fresh())},
             }
-            row = self._index.run(AddKey(self._wrapped(f"t:{token}", json.dumps(blob).encode())))
-            found = self._tenant_in(row)
+            added = self._master_key.added(self._index, f"t:{token}", json.dumps(blob).encode())
+            found = self._tenant_in(*added)
         return found
 
     def tenant_of(self, token: str) -> Tenant | None:
@@ -152,10 +172,10 @@ class Ring:
         if known is not None:
             return known  # type: ignore[no-any-return]
         row = self._index.run(GetKey(f"t:{token}"))
-        return None if row is None else self._tenant_in(row)
+        return None if row is None else self._tenant_in(row, self._master_key.opened(row))
 
-    def _tenant_in(self, row: KeyRow) -> Tenant:
-        held = json.loads(self._opened(row))
+    def _tenant_in(self, row: KeyRow, blob: bytes) -> Tenant:
+        held = json.loads(blob)
         tenant = Tenant(
             to_text(from_token(held["name"])),
             row.name[2:],
@@ -245,7 +265,9 @@ class Ring:
     def _rewrapped(self, row: KeyRow, blob: bytes | None = None) -> int:
         if blob is None and self._master.is_current(json.loads(row.wrapped)["by"]):
             return 0
-        new = self._wrapped(row.name, self._opened(row) if blob is None else blob)
+        new = self._master_key.wrapped(
+            row.name, self._master_key.opened(row) if blob is None else blob
+        )
         self.drop([row.name])
         return int(self._index.run(SwapKey(row.name, row.wrapped, new.wrapped)))
 
@@ -253,7 +275,7 @@ class Ring:
         row = self._index.run(GetKey(name))
         if row is None:
             return 0
-        held = json.loads(self._opened(row))
+        held = json.loads(self._master_key.opened(row))
         newest = max(int(each) for each in held["keys"]) + 1
         held["keys"][str(newest)] = to_token(fresh())
         held.setdefault("made", {})[str(newest)] = self._clock()
@@ -268,7 +290,7 @@ class Ring:
         # was replaced long ago wraps nothing any more: this went through all, and nobody knows it.
         row = self._index.run(GetKey(name))
         if row is not None:
-            held = json.loads(self._opened(row))
+            held = json.loads(self._master_key.opened(row))
             made, now = held.get("made", {}), self._clock()
             held["keys"] = {
                 each: key
@@ -319,35 +341,13 @@ class Ring:
     def tenants(self) -> Iterator[Tenant]:
         """Every tenant that has keys."""
         for row in self._rows("t:"):
-            yield self._known(row.name) or self._tenant_in(row)
+            yield self._known(row.name) or self._tenant_in(row, self._master_key.opened(row))
 
     def _rows(self, prefix: str) -> Iterator[KeyRow]:
         after = ""
         while rows := self._index.run(ListKeys(prefix, after, _BATCH)):
             yield from rows
             after = rows[-1].name
-
-    # --- under the master key -----------------------------------------------------------------------
-
-    def _wrapped(self, name: str, blob: bytes) -> KeyRow:
-        key = fresh()
-        by, wrapped = self._master.wrap(key)
-        sealed = Box(key).seal(blob, name.encode())
-        told = {"by": by, "key": to_token(wrapped), "box": to_token(sealed)}
-        return KeyRow(name, json.dumps(told).encode(), self._clock())
-
-    def _opened(self, row: KeyRow) -> bytes:
-        try:
-            held = json.loads(row.wrapped)
-            key = self._master.unwrap(held["by"], from_token(held["key"]))
-            return Box(key).open(from_token(held["box"]), row.name.encode())
-        except (Unopened, ValueError, KeyError) as error:
-            if isinstance(error, SettingsError):
-                raise
-            raise SettingsError(
-                "keys=: a wrapped key does not open: the keys file (or table) beside the index was "
-                "changed, or is damaged, or keys= is not what it was sealed with"
-            ) from None
 
     # --- kept in memory -----------------------------------------------------------------------------
 
@@ -379,6 +379,10 @@ class Ring:
             while len(self._kept) > KEYS_CACHED:
                 self._kept.popitem(last=False)
         return value
+
+
+def _mark(secret: bytes) -> bytes:
+    return mac(secret, b"mark")[:16]
 
 
 def _name(scope: Scope) -> str:

@@ -32,14 +32,15 @@ class Names:
 
     def __init__(self, ring: Ring) -> None:
         self.ring = ring
-        self._store: Fixed | None = None
+        self._store: tuple[bytes, Fixed] | None = None
 
     @property
     def store(self) -> Fixed:
         """What seals what outlives a tenant: who did what, and why, in the audit."""
-        if self._store is None:
-            self._store = Fixed(self.ring.root(), "store")
-        return self._store
+        root = self.ring.root()
+        if self._store is None or self._store[0] is not root:
+            self._store = root, Fixed(root, "store")
+        return self._store[1]
 
     def there(self, tenant: str) -> Tenant:
         """A tenant for reading: of one that has no keys, one of whom nothing is stored. A look-up in

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 from callslip.errors import LegalHold, StoreUnavailable
+from callslip.handle import Scope
 from callslip.limits import KEYS_IDLE_SECONDS
 from callslip.stacks import auditops, fileops, ops, shareops
 from callslip.stacks.checkops import CheckIndex
@@ -16,8 +17,9 @@ from callslip.stacks.index.sealed.results import Results
 from callslip.stacks.index.sealed.ring import RUNS, Ring, Stale
 from callslip.stacks.index.sealed.step import Names, Step
 from callslip.stacks.index.sealed.trail import Trails
+from callslip.stacks.index.sealed.wrapping import Anew
 from callslip.stacks.keyops import Rewrap, Shred
-from callslip.stacks.memoryops import ForgetFacts, ListFacts, Remember, Remembered, Which
+from callslip.stacks.memoryops import ForgetFacts, ListFacts, Remembered, Which
 
 T = TypeVar("T")
 
@@ -38,6 +40,8 @@ class Sealed:
     def __init__(self, inner: ops.Runs, master: Master) -> None:
         self.inner = inner
         self.ring = Ring(inner, master)
+        if hasattr(inner, "anew"):
+            inner.anew = self._anew
         names = Names(self.ring)
         results, trails = Results(names, inner), Trails(names)
         self._names = names
@@ -83,6 +87,12 @@ class Sealed:
 
     def run(self, op: ops.Op[T], /) -> T:
         """Run one operation. One that is not known here is refused: it might store in the clear."""
+        try:
+            return self._run(op)
+        except Anew:  # before anything of it was done
+            return self._run(op)
+
+    def _run(self, op: ops.Op[T]) -> T:
         self.ring.root()
         whole = self._whole.get(type(op))
         if whole is not None:
@@ -109,10 +119,20 @@ class Sealed:
         step = self._steps.get(type(op))
         if step is None:
             raise TypeError(f"an index with keys does not run {type(op).__name__}")
-        try:
-            return step(op)
-        except Stale:  # it is looked up again, and made anew
-            return step(op)
+        while True:
+            root = self.ring.root()
+            try:
+                made = step(op)
+            except Stale:  # it is looked up again, and made anew
+                made = step(op)
+            if self.ring.root() is root:  # else it is of two, one of which is gone
+                return made
+
+    def _anew(self) -> None:
+        """The index inside is about to be made anew, and what is under way is sealed for the one
+        before."""
+        self.ring.forget()
+        raise Anew("the index was made anew while it was used", reason="failed")
 
     # --- the audit ----------------------------------------------------------------------------------
 
@@ -161,6 +181,10 @@ class Sealed:
     def _after(self, op: Any, step: Step, answer: Any) -> None:
         if step.key is not None and not self.ring.stands(step.key):
             self._undo(step, answer)
+            raise StoreUnavailable(
+                "what it belongs to was deleted, and the keys destroyed, while it was written",
+                reason="failed",
+            )
         inner = op.op if isinstance(op, auditops.Audited) else op
         if isinstance(inner, ops.Remove) and inner.id is None and not inner.tombstones:
             self._shred(Shred(inner.tenant, inner.user, inner.session))
@@ -171,22 +195,18 @@ class Sealed:
 
     def _undo(self, step: Step, answer: Any) -> None:
         """What was just sealed cannot be opened again: its key was destroyed meanwhile."""
-        if isinstance(answer, ops.Inserted):
-            result = answer.result
-            scope = self.ring.scope(result.scope, self._names.there(result.scope.tenant))
-            gone = ops.Remove(
-                "deleted", 0.0, scope.tenant, scope.user, scope.session, result.id, False
-            )
-            self.inner.run(gone)
-        elif isinstance(answer, Remembered):
-            sealed = cast(
-                "Remember", step.op.op if isinstance(step.op, auditops.Audited) else step.op
-            )
+        sealed: Any = step.op.op if isinstance(step.op, auditops.Audited) else step.op
+        scope: Scope | None = getattr(getattr(sealed, "result", sealed), "scope", None)
+        id: str | None = answer.result.id if isinstance(answer, ops.Inserted) else ""
+        if isinstance(answer, Remembered):
             self.inner.run(ForgetFacts(sealed.namespace, answer.fact.id))
-        raise StoreUnavailable(
-            "what it belongs to was deleted, and the keys destroyed, while it was written",
-            reason="failed",
-        )
+        if not self.ring.rooted():
+            # With the keys the whole index went: only we know of such a session, and an empty one
+            # would stand in the way of who seals the index anew.
+            id = None
+        if scope is not None and id != "":
+            reach = (scope.tenant, scope.user, scope.session, id)
+            self.inner.run(ops.Remove("deleted", 0.0, *reach, tombstones=False))
 
     def _shred(self, op: Shred) -> int:
         gone = self.ring.shred(op.tenant, op.user, op.session)
