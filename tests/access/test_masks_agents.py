@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -238,3 +239,30 @@ def test_what_another_layer_puts_into_a_masked_message_is_masked_too(tmp_path: P
     agent.invoke({"messages": [("user", "go")]}, {"configurable": {"thread_id": "t"}})
     assert "***-**-4321" in model.seen[1]
     assert SSN not in str(model.seen) and "987-65-4321" not in str(model.seen)
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_an_event_of_a_call_that_failed_has_what_the_model_sees(
+    tmp_path: Path, asynchronous: bool
+) -> None:
+    @tool
+    def boom() -> str:
+        """Fails."""
+        raise ValueError(json.dumps({"ssn": SSN}))
+
+    model = Model(Call("boom"), Answer("done"))
+    agent = Agent(
+        model=model.chat,
+        tools=[boom],
+        db=SqliteDb(tmp_path / "team.db"),
+        offload_tool_results=masked(tmp_path),
+    )
+
+    async def collected() -> list[Any]:
+        return [event async for event in agent.arun("go", session_id="s", stream=True)]
+
+    events = asyncio.run(collected()) if asynchronous else agent.run("go", stream=True)
+    told = [event.content for event in events if event.event == "tool_completed"]
+    assert told == ['{"ssn": "***-**-6789"}']
+    assert told[0] in model.seen[1]
+    assert SSN not in model.seen[1]

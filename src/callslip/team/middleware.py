@@ -45,7 +45,12 @@ class History(AgentMiddleware[Any, Any, Any]):
 
 
 class Failures(AgentMiddleware[Any, Any, Any]):
-    """What a tool or a member raises is its result, so that the model can try something else."""
+    """What a tool or a member raises is its result, so that the model can try something else: one
+    that arrives as any does, in an event and a checkpoint, too."""
+
+    def __init__(self, offload: TeamOffload | None) -> None:
+        super().__init__()
+        self._offload = offload
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[..., Any]) -> Any:
         try:
@@ -53,7 +58,8 @@ class Failures(AgentMiddleware[Any, Any, Any]):
         except (GraphBubbleUp, RunGone):
             raise  # an interrupt, a Command for the graph above, or a session that is no more
         except Exception as error:  # noqa: BLE001 - the model gets its text, the log the error
-            return _failed(request, error)
+            message = _failed(request, error)
+        return message if self._offload is None else self._offload.came(request, message)
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[..., Awaitable[Any]]
@@ -63,7 +69,8 @@ class Failures(AgentMiddleware[Any, Any, Any]):
         except (GraphBubbleUp, RunGone):
             raise
         except Exception as error:  # noqa: BLE001 - the model gets its text, the log the error
-            return _failed(request, error)
+            message = _failed(request, error)
+        return message if self._offload is None else await self._offload.acame(request, message)
 
 
 def _failed(request: ToolCallRequest, error: Exception) -> ToolMessage:
@@ -87,6 +94,16 @@ class TeamOffload(Offload):
     def in_view(state: object) -> Callable[[str], bool]:
         # The history is not in the state: `_seen` decides, once the store has answered.
         return lambda id: True
+
+    def came(self, request: ToolCallRequest, result: ToolMessage) -> Any:
+        """A result that no tool gave, as one that a tool did."""
+        flow = self._arrived(request, result)
+        return result if flow is None else self.store.run_flow(flow)
+
+    async def acame(self, request: ToolCallRequest, result: ToolMessage) -> Any:
+        """`came`, off the event loop."""
+        flow = self._arrived(request, result)
+        return result if flow is None else await self.store.arun_flow(flow)
 
     def _arrived(self, request: ToolCallRequest, result: Any) -> Flow[Any] | None:
         flow = super()._arrived(request, result)

@@ -101,13 +101,14 @@ class Owner(Sessions, Printing):
     def _graph(self, run: Run) -> Any:
         """LangChain's agent for a run; its state is this run's messages, in `run.db`."""
         # Failures outside of what a caller brings: a middleware that tries again sees the error.
-        middleware: list[Any] = [History(), Failures()]
+        offload = None if run.store is None else TeamOffload(run.store)
+        middleware: list[Any] = [History(), Failures(offload)]
         if self.tool_call_limit is not None:
             limit: Any = ToolCallLimitMiddleware(run_limit=self.tool_call_limit)
             middleware.append(exempt(limit))
         middleware += self.middleware
-        if run.store is not None:
-            middleware.append(TeamOffload(run.store))
+        if offload is not None:
+            middleware.append(offload)
         run.model = self._chat_model(run.model)
         return create_agent(
             run.model,
