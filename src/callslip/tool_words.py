@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 __all__ = ["VOCABULARIES", "Verb", "Vocabulary", "described"]
 
@@ -29,6 +29,11 @@ class Vocabulary:
     """The argument that leads to another list in a document."""
     noun: str
     where: str
+
+    @property
+    def tools(self) -> frozenset[str]:
+        """The names of the tools."""
+        return frozenset(getattr(self, verb) for verb in get_args(Verb))
 
     def worded(self, reply: str) -> str:
         """A reply with its calls in these words. Replies are made in those of "results".

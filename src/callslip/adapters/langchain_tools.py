@@ -16,8 +16,8 @@ from langgraph.prebuilt import ToolRuntime
 from callslip.errors import SettingsError
 from callslip.handle import Scope
 from callslip.store import ResultStore
+from callslip.tool_words import VOCABULARIES
 from callslip.tools import SYSTEM_LINE, Tool
-from callslip.window.envelope import Vocabulary
 
 _CONVERSATIONS = 256
 
@@ -84,13 +84,9 @@ def read_backs(
     return [bound(tool) for tool in store.session("-").tools()]
 
 
-VOCABULARIES: tuple[Vocabulary, ...] = ("results", "files")
-NAMES = frozenset(
-    tool.name
-    for words in VOCABULARIES
-    for tool in ResultStore().session("-").tools(words)
-    if tool.name != "list_files"  # others have one too, and ours is short
-)
+NAMES = frozenset[str]().union(*(words.tools for words in VOCABULARIES.values())) - {
+    "list_files"  # others have one too, and ours is short
+}
 """Every name that a read-back tool of ours has, in either vocabulary."""
 
 OWN = "callslip_own"
