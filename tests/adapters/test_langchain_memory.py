@@ -101,6 +101,25 @@ def test_its_answers_are_never_offloaded_and_bring_no_line_of_their_own(tmp_path
     assert answer_to(done["messages"], "1").text.startswith('<facts shown="1"')
 
 
+def test_nor_are_they_changed_in_a_later_turn(tmp_path: Path) -> None:
+    store = ResultStore(
+        tmp_path, threshold_chars=600, preview_chars=100, mask={"ssn": lambda value: "?"}
+    )
+    middleware = Remembers(store)
+    memory = middleware.memory(run("ana", "1"))
+    for number in range(9):
+        memory.remember(f'Tea is fact {number} {{"ssn": "1{number}"}} ' + f"word{number} " * 20)
+    model = scripted(calls(("recall", "r", {"query": "tea"})), "one", "two")
+    agent = create_agent(
+        model, [], middleware=[middleware, Offload(store)], checkpointer=InMemorySaver()
+    )
+    for text in ("Tea?", "And now?"):
+        agent.invoke(ask(text), run("ana", "1"))
+    first, later = (answer_to(model.seen[at], "r").text for at in (1, 2))
+    assert len(first) > 600
+    assert later == first
+
+
 def test_the_same_recall_twice_in_a_row_gets_a_line(tmp_path: Path) -> None:
     store = ResultStore(tmp_path / "store")
     Memory(store, ("acme", "ana")).remember("zebra")

@@ -28,6 +28,7 @@ from langchain_core.tools import StructuredTool
 from langgraph.prebuilt import ToolRuntime
 
 from callslip.adapters.langchain_scope import scope_of
+from callslip.adapters.langchain_tools import OWN
 from callslip.errors import SettingsError
 from callslip.patterns.memory import Keeps, Memory
 from callslip.patterns.memory_tools import MemoryTool
@@ -116,6 +117,7 @@ class Remembers(AgentMiddleware[Any, Any, Any]):
 def _answer(name: str, call_id: str | None, reply: str) -> Any:
     if call_id is None:
         return str(reply)
-    message = ToolMessage("", name=name, tool_call_id=call_id)
-    message.content = reply  # set, not given: so it stays of the type that is never offloaded
+    # Set, not given, it stays of the type that is never offloaded; behind a checkpoint it is a text.
+    message = ToolMessage("", name=name, tool_call_id=call_id, additional_kwargs={OWN: True})
+    message.content = reply
     return message
