@@ -149,9 +149,8 @@ class Fields:
         not `final` and the value of a masked field has not ended yet."""
         if not self.near(raw):
             return raw, len(raw)
-        return (
-            self._strings(raw, final, deep) if self._tricky(raw) else self._plain(raw, final, deep)
-        )
+        look = self._strings if self._tricky(raw) else self._plain
+        return look(raw, final, deep)
 
     def _tricky(self, raw: bytes) -> bool:
         return b"\\" in raw or (b"'" in raw and self._single.search(raw) is not None)
