@@ -183,7 +183,7 @@ def test_a_copy_of_all_of_it_is_told(store: ResultStore, tmp_path: Path) -> None
     "wrong",
     [
         {"action": "\ud800"}, {"action": "a\0"}, {"since": float("nan")}, {"until": "today"},
-        {"after": "x"}, {"limit": 1.5}, {"tenant": 5}, {"id": b"res_"},
+        {"since": -(10**400)}, {"after": "x"}, {"limit": 1.5}, {"tenant": 5}, {"id": b"res_"},
     ],
 )  # fmt: skip
 def test_what_cannot_be_asked_of_the_audit_is_said(
@@ -337,6 +337,7 @@ def test_results_of_a_tool_go_so_long_after_they_were_stored(tmp_path: Path, clo
         {"tools": {"search": 0}},
         {"tools": {"search": None}},
         {"tools": {"search": True}},
+        {"tools": {"search": 10**400}},
         {"tenants": {"acme": -1}},
         {"tenants": {"acme": float("nan")}},
         {"tenants": {7: 1.0}},

@@ -690,6 +690,7 @@ def made_png() -> bytes:
     [
         {"ttl_seconds": "1h"},
         {"ttl_seconds": 0},
+        {"ttl_seconds": 10**400},
         {"keep": 5},
         {"redact": "x"},
         {"tools": ["a"]},

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from callslip import limits
 from callslip.errors import SettingsError
-from callslip.settings import Settings
+from callslip.settings import Settings, is_number
 from callslip.stacks.ops import Flow, do
 
 if TYPE_CHECKING:
@@ -275,7 +275,7 @@ def _trail(
     if action is not None and not action.isidentifier():
         raise SettingsError(f"action={action!r}: give one word, such as 'read' or 'deleted'")
     for name, at in (("since", since), ("until", until)):
-        if at is not None and (not isinstance(at, int | float) or math.isnan(at)):
+        if at is not None and not is_number(at) and at not in (-math.inf, math.inf):
             raise SettingsError(f"{name}={at!r}: give seconds since the epoch")
     for name, number in (("after", after), ("limit", limit)):
         if not isinstance(number, int):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import math
 import os
 import re
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeGuard, cast
 from urllib.parse import unquote, urlsplit
 
 from callslip import limits
@@ -49,7 +49,7 @@ class Retention:
                 raise SettingsError(f"{name}={given!r}: give a mapping of names to seconds")
             for key, seconds in given.items():
                 forever = seconds is None and name == "tenants"
-                if not isinstance(key, str) or not (forever or _is_seconds(seconds)):
+                if not isinstance(key, str) or not (forever or is_seconds(seconds)):
                     raise SettingsError(f"{name}={{{key!r}: {seconds!r}}}: give seconds above 0")
 
     def runs_out(self, tool: str, stored_at: float) -> float | None:
@@ -172,16 +172,23 @@ class Settings:
                 f"retention={self.retention!r}: give callslip.Retention(tools=…, …)"
             )
         ttl = self.ttl_seconds
-        if ttl is not None and not _is_seconds(ttl):
+        if ttl is not None and not is_seconds(ttl):
             raise SettingsError(
                 f"ttl_seconds={ttl!r}: give seconds above 0, or None to keep results until their "
                 "session is closed"
             )
 
 
-def _is_seconds(given: object) -> bool:
+def is_number(given: object) -> TypeGuard[float]:
+    """Whether it is a number that a float can hold: an int may be longer than one, nan is none."""
+    most = sys.float_info.max
     number = isinstance(given, int | float) and not isinstance(given, bool)
-    return number and 0 < cast("float", given) < math.inf
+    return number and -most <= cast("float", given) <= most
+
+
+def is_seconds(given: object) -> TypeGuard[float]:
+    """Whether it is a time that something may take or last."""
+    return is_number(given) and given > 0
 
 
 def _is_async(given: object) -> bool:

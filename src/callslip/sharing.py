@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import secrets
-import sys
 from typing import TYPE_CHECKING
 
 from callslip import access
 from callslip.errors import SettingsError
 from callslip.handle import Handle, Scope, Shared
 from callslip.reading.missing import unknown
+from callslip.settings import is_seconds
 from callslip.stacks.ops import Flow, Result, do
 from callslip.stacks.savedops import id_in
 from callslip.stacks.shareops import Revoke, Share, Shares
@@ -78,8 +78,7 @@ class Sharing:
         tenant: str | None,
     ) -> Flow[Shared]:
         to = _receiver(self.scope, with_session, user, tenant)
-        number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-        if not number or not 0 < seconds <= sys.float_info.max:  # an int may be longer than a float
+        if not is_seconds(seconds):
             raise SettingsError(f"seconds={seconds!r}: give how long it may be read, above 0")
         row = yield from self._row(id, "share")
         if row.scope != self.scope:
