@@ -29,6 +29,8 @@ from callslip.adapters.langchain_delegate import (
     delegate_tool,
 )
 from callslip.adapters.langchain_script import ScriptedChat
+from callslip.patterns.memory import Memory
+from callslip.patterns.scratchpad import Scratchpad
 from callslip.testing.model import Answer, Call, ScriptedModel
 from tests.adapters.langchain_helpers import answer_to, calls, handle_of, memory, scripted
 
@@ -285,3 +287,25 @@ def test_a_sub_agent_has_the_tools_that_its_envelopes_name(tmp_path: Path) -> No
     assert 'of="3000"' in answer_to(model.seen[2], "2").text
     assert "list_files()" in answer_to(model.seen[3], "3").text
     assert f'read_slice("{done.stored}")' in done.result
+
+
+def test_tools_over_files_and_memory_are_handed_on_and_what_they_answer_stays(
+    tmp_path: Path,
+) -> None:
+    store = ResultStore(tmp_path / "s", threshold_chars=600, mask={"ssn": lambda value: "?"})
+    session = store.session("t", user="ana", tenant="acme")
+    pad, memory = Scratchpad(session), Memory(store, ("acme", "ana"))
+    pad.write_file("a.md", '{"ssn": "1"}\n' + "a line of it\n" * 100)
+    for number in range(9):
+        memory.remember(f'Tea is fact {number} {{"ssn": "1{number}"}} ' + f"word{number} " * 20)
+    model = scripted(
+        calls(("read_file", "1", {"path": "a.md"}), ("recall", "2", {"query": "tea"})),
+        told("one"),
+    )
+    tools = [*pad.tools(), *memory.tools(), *session.tools()]
+    assert delegate("Look", tools, model=model, session=session).ok
+    for call, start in (("1", '<file path="a.md"'), ("2", "<facts shown=")):
+        text = answer_to(model.seen[1], call).text
+        assert len(text) > 600
+        assert text.startswith(start)
+        assert '{"ssn": "1' in text

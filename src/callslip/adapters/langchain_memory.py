@@ -22,13 +22,12 @@ except ImportError as error:
     raise ImportError(
         "callslip.adapters.langchain_memory needs: pip install 'callslip[langchain]'"
     ) from error
-from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import StructuredTool
 from langgraph.prebuilt import ToolRuntime
 
 from callslip.adapters.langchain_scope import scope_of
-from callslip.adapters.langchain_tools import OWN
+from callslip.adapters.langchain_tools import answered
 from callslip.errors import SettingsError
 from callslip.patterns.memory import Keeps, Memory
 from callslip.patterns.memory_tools import MemoryTool
@@ -99,11 +98,11 @@ class Remembers(AgentMiddleware[Any, Any, Any]):
 
         def call(config: RunnableConfig, runtime: ToolRuntime = None, **given: Any) -> Any:  # type: ignore[assignment]
             id = None if runtime is None else runtime.tool_call_id
-            return _answer(name, id, self._tool(name, config, id).call(**given))
+            return answered(name, id, self._tool(name, config, id).call(**given))
 
         async def acall(config: RunnableConfig, runtime: ToolRuntime = None, **given: Any) -> Any:  # type: ignore[assignment]
             id = None if runtime is None else runtime.tool_call_id
-            return _answer(name, id, await self._tool(name, config, id).acall(**given))
+            return answered(name, id, await self._tool(name, config, id).acall(**given))
 
         return FactTool(
             name=name,
@@ -112,12 +111,3 @@ class Remembers(AgentMiddleware[Any, Any, Any]):
             func=call,
             coroutine=acall,
         )
-
-
-def _answer(name: str, call_id: str | None, reply: str) -> Any:
-    if call_id is None:
-        return str(reply)
-    # Set, not given, it stays of the type that is never offloaded; behind a checkpoint it is a text.
-    message = ToolMessage("", name=name, tool_call_id=call_id, additional_kwargs={OWN: True})
-    message.content = reply
-    return message

@@ -11,15 +11,19 @@ from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.errors import GraphBubbleUp
+from langgraph.prebuilt import ToolRuntime
 
 from callslip.adapters.langchain import Offload, ReadBack
+from callslip.adapters.langchain_tools import answered
 from callslip.patterns.delegate import Meter, Run, SubTask
 from callslip.patterns.file_tools import FileTool
+from callslip.patterns.memory_tools import MemoryTool
 from callslip.tools import Tool
 from callslip.window.measure import estimate_tokens
 
 __all__ = ["AgentRunner"]
 
+_HANDED_ON = FileTool, MemoryTool
 _UNBOUND: Any = {"recursion_limit": 100_000}
 """LangGraph's own limit raises without an answer; ours is the budget."""
 
@@ -57,11 +61,11 @@ class AgentRunner:
         )
         # A read-back tool of the asker's would read all that the asker may.
         given = [
-            _bound(tool, StructuredTool) if isinstance(tool, FileTool) else tool
+            _bound(tool) if isinstance(tool, _HANDED_ON) else tool
             for tool in task.tools
-            if isinstance(tool, FileTool) or not isinstance(tool, Tool | ReadBack)
+            if isinstance(tool, _HANDED_ON) or not isinstance(tool, Tool | ReadBack)
         ]
-        own = [_bound(tool, ReadBack) for tool in task.read_back]
+        own = [_bound(tool) for tool in task.read_back]
         offload.reads_back = True
         agent = create_agent(
             self.model,
@@ -114,13 +118,14 @@ class _Metered(AgentMiddleware[Any, Any, Any]):
                 self._meter.tokens += estimate_tokens("\n".join(texts))
 
 
-def _bound(tool: Tool, kind: type[StructuredTool]) -> BaseTool:
-    def call(**given: Any) -> str:
-        return str(tool.call(**given))
+def _bound(tool: Tool) -> BaseTool:
+    def call(runtime: ToolRuntime, **given: Any) -> Any:
+        return answered(tool.name, runtime.tool_call_id, tool.call(**given))
 
-    async def acall(**given: Any) -> str:
-        return str(await tool.acall(**given))
+    async def acall(runtime: ToolRuntime, **given: Any) -> Any:
+        return answered(tool.name, runtime.tool_call_id, await tool.acall(**given))
 
+    kind = StructuredTool if isinstance(tool, _HANDED_ON) else ReadBack
     return kind(
         name=tool.name,
         description=tool.description,

@@ -100,6 +100,16 @@ def is_own(message: ToolMessage) -> bool:
     return message.name in NAMES or OWN in message.additional_kwargs
 
 
+def answered(name: str, call_id: str | None, reply: str) -> Any:
+    """What a tool of ours answers that is no `ReadBack`: a message that stays as it is."""
+    if call_id is None:
+        return str(reply)
+    # Set, not given, it stays of the type that is never offloaded; behind a checkpoint it is a text.
+    message = ToolMessage("", name=name, tool_call_id=call_id, additional_kwargs={OWN: True})
+    message.content = reply
+    return message
+
+
 def told(request: ModelRequest[Any]) -> ModelRequest[Any]:
     """The request with the one line about stored results at the end of its system prompt.
 
