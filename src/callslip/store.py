@@ -199,14 +199,9 @@ class ResultStore(Governing, Keyed, Operating):
         if (
             self.settings.on_a_server and self.settings.keys is None
         ):  # sealed, names have one length
-            size = sum(
-                len(each.encode("utf-8", "surrogatepass")) for each in (session, user, tenant)
-            )
-            if size > limits.SCOPE_BYTES:  # said here: the spool would take what never arrives
-                raise SettingsError(
-                    f"the names of tenant, session and user have {size:,} bytes together; an index "
-                    f"in PostgreSQL takes {limits.SCOPE_BYTES:,}: give shorter ones"
-                )
+            from callslip.stacks.index.rows import scope_key
+
+            scope_key(scope)  # said here: the spool would take what never arrives
         return Session(self, scope, subjects_of(subject))
 
     def bind(

@@ -6,7 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from callslip.errors import SettingsError
 from callslip.handle import Scope, Shape, Shared
+from callslip.limits import SCOPE_BYTES
 from callslip.stacks.auditops import Hold
 from callslip.stacks.ops import Payload, Result
 
@@ -29,6 +31,18 @@ def blob_if_any(text: str | None) -> bytes | None:
 def text_if_any(blob: bytes | None) -> str | None:
     """The text of a blob that may be none."""
     return None if blob is None else to_text(blob)
+
+
+def scope_key(scope: Scope) -> tuple[bytes, bytes, bytes]:
+    """Tenant, session and user of a scope in PostgreSQL. Raises SettingsError for names that no
+    entry of its indexes has room for."""
+    key = to_blob(scope.tenant), to_blob(scope.session), to_blob(scope.user)
+    if (size := sum(map(len, key))) > SCOPE_BYTES:
+        raise SettingsError(
+            f"the names of tenant, session and user have {size:,} bytes together; an index in "
+            f"PostgreSQL takes {SCOPE_BYTES:,}: give shorter ones"
+        )
+    return key
 
 
 def shape_to_blob(shape: Shape) -> bytes:

@@ -17,6 +17,7 @@ from callslip.stacks.index.postgres.sessions import Session, session_from
 from callslip.stacks.index.postgres.transaction import Db
 from callslip.stacks.index.rows import (
     payload_from,
+    scope_key,
     shape_from_blob,
     shape_to_blob,
     to_blob,
@@ -55,7 +56,7 @@ def read(db: Db, op: ReadFile) -> tuple[File | None, Session | None]:
         " CROSS JOIN LATERAL resolve_view(s.n, %s, %s, %s) v"
         " LEFT JOIN LATERAL file_in(s.n, v._branch, v._at, %s) f ON true"
         f" LEFT JOIN payloads p ON p.n = f.payload WHERE {sessions.WHERE}",
-        (*_view(op.view), to_blob(op.path), *sessions.key_of(op.scope)),
+        (*_view(op.view), to_blob(op.path), *scope_key(op.scope)),
     ).fetchone()
     return _found(row, op.now)
 
@@ -67,7 +68,7 @@ def list_all(db: Db, op: ListFiles) -> tuple[tuple[Sequence[File], int | None], 
         " CROSS JOIN LATERAL resolve_view(s.n, %s, %s, %s) v"
         " LEFT JOIN LATERAL files_in(s.n, v._branch, v._at) f ON true"
         f" LEFT JOIN payloads p ON p.n = f.payload WHERE {sessions.WHERE} ORDER BY f.path",
-        (*_view(op.view), *sessions.key_of(op.scope)),
+        (*_view(op.view), *scope_key(op.scope)),
     )
     session = session_from(rows[0]) if rows else None
     if session is None or session.ended(op.now):
@@ -85,7 +86,7 @@ def find_write(db: Db, op: FindWrite) -> tuple[File | None, Session | None]:
         f"SELECT {sessions.COLUMNS}, {_FILE}, NULL FROM sessions s"
         " LEFT JOIN files f ON f.session = s.n AND f.call = %s AND f.call <> ''"
         f" LEFT JOIN payloads p ON p.n = f.payload WHERE {sessions.WHERE}",
-        (op.call, *sessions.key_of(op.scope)),
+        (op.call, *scope_key(op.scope)),
     ).fetchone()
     return _found(row, op.now)
 
@@ -93,7 +94,7 @@ def find_write(db: Db, op: FindWrite) -> tuple[File | None, Session | None]:
 def write(db: Db, op: WriteFile) -> Wrote | None:
     """Do `fileops.WriteFile`."""
     values = (
-        *sessions.key_of(op.scope), op.ttl, op.now, to_blob(op.path), shape_to_blob(op.shape),
+        *scope_key(op.scope), op.ttl, op.now, to_blob(op.path), shape_to_blob(op.shape),
         op.shape.size, *_view(op.view), op.expect, op.call, *place_of(op.payload),
         caps_of(op.quota), [to_blob(name) for name in op.subjects],
     )  # fmt: skip

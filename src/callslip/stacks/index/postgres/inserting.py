@@ -10,12 +10,12 @@ from callslip.errors import StoreUnavailable
 from callslip.handle import Quota
 from callslip.stacks import ops
 from callslip.stacks.index.postgres.base_functions import GONE, KEPT, TAKEN
-from callslip.stacks.index.postgres.sessions import key_of
 from callslip.stacks.index.postgres.transaction import Db
 from callslip.stacks.index.rows import (
     blob_if_any,
     payload_from,
     result_from,
+    scope_key,
     shape_to_blob,
     text_if_any,
     to_blob,
@@ -42,7 +42,7 @@ def insert(db: Db, op: ops.Insert) -> ops.Inserted | None:
     """Do `ops.Insert`."""
     result, given = op.result, op.result.payload
     values = (
-        *key_of(result.scope), op.ttl, op.now,
+        *scope_key(result.scope), op.ttl, op.now,
         [to_blob(id) for id in sorted(op.ids, key=len)],
         result.call, to_blob(result.tool), to_blob(result.args), to_blob(result.status),
         shape_to_blob(result.shape), to_blob(result.preview), result.shape.size, result.created_at,

@@ -14,6 +14,7 @@ from callslip.stacks.index.postgres.transaction import Db
 from callslip.stacks.index.rows import (
     receiver_to_blob,
     result_from,
+    scope_key,
     shape_from_blob,
     to_blob,
     to_text,
@@ -29,7 +30,7 @@ def get(db: Db, op: ops.Get) -> tuple[ops.Result | ops.Tombstone | None, Session
     One statement whatever there is: an id of another scope costs what an invented one does, and so
     does one that was shared for a time.
     """
-    key = sessions.key_of(op.scope)
+    key = scope_key(op.scope)
     rows = db.finish(
         "SELECT * FROM get_result(%s, %s, %s, %s, %s, %s)",
         (*key, to_blob(op.id), op.now, receiver_to_blob(op.scope.session)),
@@ -88,7 +89,7 @@ def _as_read(op: ops.Get, session: Session, row: Sequence[Any]) -> ops.Result | 
 def list_live(db: Db, op: ops.List) -> tuple[tuple[Sequence[ops.Result], int], Session | None]:
     """Do `ops.List`; with the session, whose activity it is."""
     after, limit = min(max(op.after, 0), 2**62), min(max(op.limit, 0), 2**31)
-    key = sessions.key_of(op.scope)
+    key = scope_key(op.scope)
     rows = db.finish(
         "SELECT * FROM list_results(%s, %s, %s, %s, %s, %s, %s)",
         (*key, after, limit, op.now, receiver_to_blob(op.scope.session)),

@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from callslip.errors import SettingsError
-from callslip.handle import Scope
-from callslip.limits import SCOPE_BYTES
 from callslip.stacks.index.postgres.read_schema import SESSION
 from callslip.stacks.index.postgres.transaction import Db
-from callslip.stacks.index.rows import to_blob, touch_after
+from callslip.stacks.index.rows import touch_after
 
 COLUMNS = ", ".join(name for name, _ in SESSION)
 WIDTH = len(SESSION)
@@ -55,23 +52,6 @@ class Session:
 def session_from(row: Sequence[Any]) -> Session:
     """The session of a row that begins with `COLUMNS`."""
     return Session(*row[:WIDTH])
-
-
-def key_of(scope: Scope) -> tuple[bytes, bytes, bytes]:
-    """What `WHERE` asks for. Raises SettingsError for names that no index entry has room for."""
-    key = to_blob(scope.tenant), to_blob(scope.session), to_blob(scope.user)
-    if (size := sum(map(len, key))) > SCOPE_BYTES:
-        raise SettingsError(
-            f"the names of tenant, session and user have {size} bytes together; an index in "
-            f"PostgreSQL takes {SCOPE_BYTES}: give shorter ones"
-        )
-    return key
-
-
-def find(db: Db, scope: Scope) -> Session | None:
-    """The session of that scope, whatever its state."""
-    row = db.execute(f"SELECT {COLUMNS} FROM sessions s WHERE {WHERE}", key_of(scope)).fetchone()
-    return None if row is None else session_from(row)
 
 
 def touch(db: Db, session: Session, now: float) -> None:

@@ -8,7 +8,13 @@ from typing import Any
 from callslip.handle import Shared
 from callslip.stacks.index.postgres import sessions
 from callslip.stacks.index.postgres.transaction import Db
-from callslip.stacks.index.rows import blob_if_any, receiver_to_blob, shared_from, to_blob
+from callslip.stacks.index.rows import (
+    blob_if_any,
+    receiver_to_blob,
+    scope_key,
+    shared_from,
+    to_blob,
+)
 from callslip.stacks.shareops import Revoke, Share, Shares
 
 _COLUMNS = 'h.name, h.id, h."user", h.session, h.made_at, h.until'
@@ -39,7 +45,7 @@ def share(db: Db, op: Share) -> Shared | None:
             op.now,
             op.until,
             to_blob(op.id),
-            *sessions.key_of(op.scope),
+            *scope_key(op.scope),
             op.now,
             op.now,
         ),
@@ -57,7 +63,7 @@ def revoke(db: Db, op: Revoke) -> int:
     )
     name = blob_if_any(op.name)
     id = blob_if_any(op.id)
-    values = (*sessions.key_of(op.scope), name, name, id, id, op.now, op.now)
+    values = (*scope_key(op.scope), name, name, id, id, op.now, op.now)
     return sum(live for (live,) in db.finish(sql, values))
 
 
@@ -68,7 +74,7 @@ def list_given(db: Db, op: Shares) -> Sequence[Shared]:
         f"SELECT {_COLUMNS} FROM {RECEIVED} WHERE {sessions.WHERE} AND {_LIVE} AND h.until > %s"
         " AND (%s::bytea IS NULL OR h.id = %s) ORDER BY h.n LIMIT %s OFFSET %s",
         (
-            *sessions.key_of(op.scope),
+            *scope_key(op.scope),
             op.now,
             op.now,
             op.now,

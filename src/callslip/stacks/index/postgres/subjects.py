@@ -9,9 +9,9 @@ from callslip.stacks.auditops import FILE_ID, Holders, Removed, RemoveSubject, S
 from callslip.stacks.index.memory_rows import parts_of
 from callslip.stacks.index.postgres import holding, memory_spaces
 from callslip.stacks.index.postgres.memories import Writing
-from callslip.stacks.index.postgres.sessions import WHERE, key_of
+from callslip.stacks.index.postgres.sessions import WHERE
 from callslip.stacks.index.postgres.transaction import Db
-from callslip.stacks.index.rows import holder_from, to_blob, to_text
+from callslip.stacks.index.rows import holder_from, scope_key, to_blob, to_text
 
 
 def of_result(db: Db, op: SubjectsOf) -> tuple[str, ...]:
@@ -19,7 +19,7 @@ def of_result(db: Db, op: SubjectsOf) -> tuple[str, ...]:
     rows = db.finish(
         "SELECT x.name FROM sessions s JOIN subjects x ON x.session = s.n AND x.id = %s"
         f" WHERE {WHERE} ORDER BY x.name",
-        (to_blob(op.id), *key_of(op.scope)),
+        (to_blob(op.id), *scope_key(op.scope)),
     )
     return tuple(to_text(name) for (name,) in rows)
 

@@ -9,7 +9,7 @@ from callslip.stacks import ops
 from callslip.stacks.index.postgres import auditing, sessions
 from callslip.stacks.index.postgres.base_schema import COUNTED
 from callslip.stacks.index.postgres.transaction import Db
-from callslip.stacks.index.rows import payload_from, to_blob, to_text
+from callslip.stacks.index.rows import payload_from, scope_key, to_blob, to_text
 
 _MOST = 2**62
 
@@ -67,7 +67,7 @@ def count(db: Db, op: ops.Count) -> ops.Totals:
             " (SELECT payload FROM results WHERE session = s.n"
             " UNION SELECT payload FROM files WHERE session = s.n)) u"
             f" WHERE {sessions.WHERE}",
-            sessions.key_of(op.scope),
+            scope_key(op.scope),
         ).fetchone()
         return ops.Totals(*(row or (0,) * 9))
     where, values = ("", ()) if op.tenant is None else ("WHERE tenant = %s", (to_blob(op.tenant),))
