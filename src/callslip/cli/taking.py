@@ -79,7 +79,8 @@ def export(ctx: click.Context, id: str, output: str, exact: bool) -> int | None:
 
 def _form(session: Session, id: str) -> str:
     """What was stored: `bytes`, `str`, `json`, `python` … ; "" if it went this very moment."""
-    row = session.store.run_flow(do(Get(session.scope, id, session.store.now())))
+    look = Get(session.scope, id, session.store.now(), action="")  # nothing of it is read by that
+    row = session.store.run_flow(do(look))
     return row.payload.form if isinstance(row, Result) else ""
 
 
