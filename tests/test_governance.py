@@ -292,6 +292,23 @@ def test_each_deletion_share_and_list_is_told_once_by_one_name(
         ]  # fmt: skip
 
 
+def test_a_path_that_leads_to_nothing_here_is_told_as_unknown(tmp_path: Path) -> None:
+    plain = f"{(tmp_path / 'plain').as_uri()}?plain"
+    store = ResultStore(tmp_path / "s", payloads=plain, spool="", audit=True)
+    ana, ben = store.session("run", user="ana"), store.session("run", user="ben")
+    held = ana.put("line\n" * 3000, tool="notes")
+    ana.share(held.id, user="ben")
+    before = store.audit()[-1].n
+    assert ana.read(held.saved_to).total == 3000
+    for session, path in ((ben, held.saved_to), (ana, held.saved_to.replace("notes", "other"))):
+        with pytest.raises(UnknownHandle):
+            session.read(path)
+    assert [(e.user, e.action, e.outcome, e.id) for e in store.audit(after=before)] == [
+        ("ana", "read", "done", held.id), ("ben", "read", "unknown", held.id),
+        ("ana", "read", "unknown", held.id),
+    ]  # fmt: skip
+
+
 def test_what_may_not_be_stored_is_told(tmp_path: Path) -> None:
     store = ResultStore(tmp_path, spool="", audit=True, authorize=lambda *asked: False)
     with pytest.raises(StoreUnavailable):

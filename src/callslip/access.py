@@ -83,15 +83,22 @@ def id_of(given: str | Handle) -> str:
 
 
 def found(
-    store: ResultStore, scope: Scope, id: str, action: Action
+    store: ResultStore,
+    scope: Scope,
+    id: str,
+    action: Action,
+    meant: Callable[[Result | Tombstone], bool] | None = None,
 ) -> Flow[Result | Tombstone | None]:
-    """The row of an id, its tombstone, or None: also where the hook says no.
+    """The row of an id, its tombstone, or None: also where the hook says no, or it is not `meant`.
 
     The hook is asked in each of these cases, so that none can be told from another by the time it
     takes; where there is no such handle, it is asked about None and its answer is not used.
     """
-    row = yield from do(Get(scope, id, store.now(), action))
-    if store.settings.authorize is None:
+    # What is still to be looked at is told to the audit behind that, and not as found.
+    row = yield from do(Get(scope, id, store.now(), action if meant is None else ""))
+    if meant is not None and row is not None and not meant(row):
+        row = None
+    elif meant is None and store.settings.authorize is None:
         return row  # a handle, which only the hook would see, costs as much as its envelope
     if row is None:
         handle = None

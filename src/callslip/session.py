@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from callslip import access, limits
@@ -234,19 +235,18 @@ class Session(Taking, Structured, Queried, Sharing, Wrapping):
         id = access.id_of(id)
         path, id = (id, id_in(id)) if isinstance(id, str) and "/" in id else ("", id)
         if isinstance(id, str) and id.isascii() and 5 <= len(id) <= 80:
-            found = yield from access.found(self.store, self.scope, id, action)
-        if path and not self._is_at(found, path):
-            raise unknown(path)
+            meant = partial(self._is_at, path) if path else None
+            found = yield from access.found(self.store, self.scope, id, action, meant)
         if found is None:
-            raise unknown(id)
+            raise unknown(path or id)
         if isinstance(found, Tombstone):
             raise gone(found)
         return found
 
-    def _is_at(self, found: Result | Tombstone | None, path: str) -> bool:
+    def _is_at(self, path: str, found: Result | Tombstone) -> bool:
         """Whether a path is that of the plain file of a row of this session, or was."""
         folder = self.store.settings.plain_folder
-        if found is None or not folder:
+        if not folder:
             return False
         if isinstance(found, Result) and found.scope != self.scope:
             return False
