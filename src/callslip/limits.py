@@ -25,9 +25,6 @@ ENVELOPE_CHARS = 400
 REFUSED_CHARS = 4_000
 """The bounded head and tail a model gets when a result could not be stored."""
 
-ERROR_CHARS = 4_000
-"""The bounded text of a failed call that a model gets."""
-
 TURN_CHARS = 48_000
 """What the results of one turn's parallel calls may take together: three full pages."""
 

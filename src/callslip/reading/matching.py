@@ -184,11 +184,6 @@ class Scan:
         """How many bytes of the text have been searched."""
         return self._base + self._at
 
-    @property
-    def kept_from(self) -> int:
-        """The first byte of the text that may still be asked for."""
-        return self._base
-
     def peek(self, start: int, end: int) -> bytes:
         """Bytes of the text around the match that `found` was called for."""
         return self._text[max(0, start - self._base) : max(0, end - self._base)]

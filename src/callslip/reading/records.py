@@ -161,10 +161,6 @@ class Records:
         raw = yield from self.exact(number)
         return self.as_json([raw])[0]
 
-    def exact_groups(self) -> Iterator[Flow[list[bytes]]]:
-        """All records' bytes as they were stored, some megabyte at a time."""
-        return map(self._cut_out, self._chunk_groups())
-
     def groups(self) -> Iterator[Flow[Sequence[bytes]]]:
         """All records as JSON texts, some megabyte at a time."""
         return map(self._as_json, self._chunk_groups())
@@ -213,9 +209,6 @@ class Records:
             inside = [raw.replace(b"\n", b",") for raw in inside]
         count = sum(len(chunk.steps) // 8 for chunk in held)
         return Together(inside, count, lambda: _cut(chunks))
-
-    def _cut_out(self, group: Flow[list[Chunk]]) -> Flow[list[bytes]]:
-        return (yield from self._cut((yield from group)))
 
     def _group(self, start: int, end: int) -> Flow[list[bytes]]:
         return (yield from self._cut((yield from self.reader.chunks(start, end))))
