@@ -153,6 +153,37 @@ def test_a_bucket_that_is_not_there_is_no_damage(s3: Moto) -> None:
             store.run(op)
 
 
+@pytest.mark.parametrize(
+    ("status", "code", "reason", "words"),
+    [
+        (
+            "301 Moved Permanently",
+            "PermanentRedirect",
+            "failed",
+            "in another region than AWS_REGION",
+        ),
+        (
+            "400 Bad Request",
+            "ExpiredToken",
+            "permission denied",
+            "400 ExpiredToken: the credentials",
+        ),
+        ("403 Forbidden", "RequestTimeTooSkewed", "permission denied", "the clock of this machine"),
+        ("404 Not Found", "NoSuchBucket", "failed", "404 NoSuchBucket: there is no such bucket"),
+        ("409 Conflict", "OperationAborted", "failed", "409 OperationAborted"),
+    ],
+)
+def test_what_a_person_has_to_change_is_said(
+    status: str, code: str, reason: str, words: str, s3: Moto, way: FaultProxy
+) -> None:
+    store = open_payloads(s3.url("p"))
+    way.slow_down(1000, status, code)
+    for op in (PutObject(key("a"), [b"x"]), ListObjects(None, 1)):
+        with pytest.raises(StoreUnavailable, match=words) as caught:
+            store.run(op)
+        assert caught.value.reason == reason
+
+
 def test_a_right_to_delete_that_is_missing_is_told(s3: Moto) -> None:
     bucket = s3.new_bucket()
     store = open_payloads(s3.url())

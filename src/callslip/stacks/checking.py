@@ -120,13 +120,14 @@ def _checked(part: str, flow: Flow[str]) -> Flow[Check]:
 
 
 _ADVICE = {
-    "unreachable": "see that the server runs and can be reached from here under that name and port",
+    "unreachable": "see that the server runs, has connections left, and can be reached from here under "
+    "that name and port",
     "timed out": "see what holds the server up: locks, load, the network between",
     "locked": "see which other process writes to the file for so long",
     "disk full": "make room, or give the store another place",
     "permission denied": "see docs/postgres.md and docs/object-storage.md for the rights it needs",
     "over quota": "raise the quota, or delete what is not needed",
-    "failed": "see the server's own log for the same moment",
+    "failed": "change what the message names, or see the server's own log for the same moment",
 }
 
 

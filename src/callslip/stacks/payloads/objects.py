@@ -21,6 +21,14 @@ if TYPE_CHECKING:
 PARTS_AT_ONCE = 2
 _MACHINES = ("/latest/api/token", "/computeMetadata/", "/metadata/identity/")
 """Where AWS, Google and Azure tell a machine its credentials."""
+_REFUSED = ("AccessDenied", "ExpiredToken", "InvalidToken", "TokenRefreshRequired")
+_WORDS = {
+    "NoSuchBucket": "there is no such bucket",
+    "ContainerNotFound": "there is no such container",
+    "ExpiredToken": "the credentials of this process are no longer good",
+    "RequestTimeTooSkewed": "the clock of this machine is not the store's",
+}
+"""What a person does about some codes."""
 
 
 class ObjectPayloads(Payloads):
@@ -77,7 +85,8 @@ class ObjectPayloads(Payloads):
                 if there is None:
                     obstore.put(store, key, body, use_multipart=False)
                 elif not body or there != body:
-                    raise
+                    text = "a payload of that key exists"
+                    raise StoreUnavailable(text, reason="failed") from None
         return size
 
     def _put_in_parts(self, key: str, blocks: Iterator[bytes]) -> int:
@@ -185,11 +194,9 @@ def _named(obstore: Any) -> Iterator[None]:
         yield
     except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:
         raise StoreUnavailable(_told(error), reason="permission denied") from None
-    except exceptions.AlreadyExistsError:
-        raise StoreUnavailable("a payload of that key exists", reason="failed") from None
     except (exceptions.BaseError, OSError) as error:
         text, status = str(error), _status(error)
-        if status in ("401", "403") or _code(text) == "AccessDenied":
+        if status in ("401", "403") or _code(text) in _REFUSED:
             reason = "permission denied"
         elif status == "507" or "QuotaExceeded" in text or "StorageFull" in text:
             reason = "disk full"
@@ -206,8 +213,8 @@ def _named(obstore: Any) -> Iterator[None]:
 
 def _bucket_is_there(error: FileNotFoundError) -> None:
     """Raises where not the object is missing but all of them."""
-    if "NoSuchBucket" in str(error) or "ContainerNotFound" in str(error):
-        raise StoreUnavailable("the object store: no such bucket", reason="failed") from None
+    if _code(str(error)) in ("NoSuchBucket", "ContainerNotFound"):
+        raise StoreUnavailable(_told(error), reason="failed") from None
 
 
 def _status(error: Exception) -> str:
@@ -235,6 +242,10 @@ def _told(error: Exception) -> str:
         said += ", timed out"
     elif "error sending request" in text:
         said += ", no answer"
+    elif "Received redirect" in text:
+        said += ", redirected: the bucket is in another region than AWS_REGION says"
+    elif words := _WORDS.get(_code(text)):
+        said += f": {words}"
     elif "builder error" in text:
         said += ", not sent: a server by http:// wants AWS_ALLOW_HTTP=true"
     return f"the object store: {said}"

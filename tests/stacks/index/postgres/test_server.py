@@ -7,6 +7,7 @@ import pickle
 import threading
 import traceback
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -164,7 +165,20 @@ def test_what_refuses_a_worker_is_said(postgres: Postgres, tmp_path: Path) -> No
     assert ResultStore(owned, payloads=tmp_path).migrate().found == 0
     right = postgres.dsn_of(database, role, "hunter2")
     denied = "permission denied"
+    crowded = postgres.new_role()
+    postgres.sql(f"ALTER ROLE {crowded} CONNECTION LIMIT 0")
+    reader = postgres.new_role()
+    postgres.sql(f"ALTER ROLE {reader} SET default_transaction_read_only = on")
+    for statement in (
+        f"GRANT USAGE ON SCHEMA callslip TO {reader}",
+        f"GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA callslip TO {reader}",
+    ):
+        postgres.sql(statement, postgres.dsn_of(database))
+    full = "it has no connection left: max_connections, or a role's or database's limit"
+    reads = "it only reads: a standby, or default_transaction_read_only"
     for url, reason, words in (
+        (postgres.dsn_of(database, crowded), "unreachable", full),
+        (postgres.dsn_of(database, reader), denied, reads),
         (postgres.dsn_of(database, role, "hunter3"), denied, "it refuses user or password"),
         (postgres.dsn_of(database, "nobody_here"), denied, "it refuses user or password"),
         (right.replace(database, "nowhere"), "failed", "there is no such database"),
@@ -176,6 +190,19 @@ def test_what_refuses_a_worker_is_said(postgres: Postgres, tmp_path: Path) -> No
             ResultStore(url, payloads=tmp_path, spool="").session("s").put("text")
         assert caught.value.reason == reason
         assert str(caught.value).endswith(f"): {words}")
+
+
+def test_a_worker_that_gets_no_more_connections_goes_on_with_those_it_has(
+    postgres: Postgres, tmp_path: Path
+) -> None:
+    role = postgres.new_role()
+    store = ResultStore(postgres.new_database(role), payloads=tmp_path, spool="")
+    store.session("s").put("first")
+    postgres.sql(f"ALTER ROLE {role} CONNECTION LIMIT 1")
+    with ThreadPoolExecutor(8) as threads:
+        told = list(threads.map(lambda n: store.session(f"s{n}").put(f"text {n}"), range(40)))
+    assert len(told) == 40 and store.stats().results == 41
+    store.close()
 
 
 def test_no_message_shows_a_password_a_statement_or_a_value(

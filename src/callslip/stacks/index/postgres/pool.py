@@ -8,6 +8,7 @@ each transaction may run on another server connection.
 from __future__ import annotations
 
 import os
+import re
 import select
 import threading
 import time
@@ -24,6 +25,12 @@ from callslip.limits import INDEX_CONNECT_SECONDS, INDEX_IDLE_SECONDS
 
 if TYPE_CHECKING:
     from callslip.stacks.index.address import Address
+
+
+CROWDED = (
+    r"too many connections|too many clients|remaining connection slots|no more connections allowed"
+)
+"""How a server, or a pooler, says that it has no connection left; there is no SQLSTATE with it."""
 
 
 class TimedOut(psycopg.OperationalError):
@@ -90,6 +97,8 @@ class Pool:
 
     def _start(self) -> None:
         self._lock = threading.Lock()
+        self._back = threading.Condition(self._lock)
+        self._busy = 0  # connections that are lent, or being opened
         self._room = threading.BoundedSemaphore(self.address.connections)
         self._idle: list[Connection] = []
         # Who never closes a store leaves no connection to the server's patience.
@@ -111,7 +120,7 @@ class Pool:
                 reason="timed out",
             )
         try:
-            connection = self._take() or self._open(until)
+            connection = self._found(until)
             connection.until = until
             try:
                 yield connection
@@ -119,6 +128,28 @@ class Pool:
                 self._give(connection)
         finally:
             room.release()
+
+    def _found(self, until: float) -> Connection:
+        with self._lock:
+            self._busy += 1
+        while True:
+            try:
+                return self._take() or self._open(until)
+            except BaseException as error:
+                with self._back:
+                    self._done()
+                    if not isinstance(error, psycopg.Error) or not re.search(CROWDED, str(error)):
+                        raise
+                    while not self._idle:  # one of ours may come back; of others' nothing is known
+                        left = until - time.monotonic()
+                        if not self._busy or left <= 0:
+                            raise
+                        self._back.wait(left)
+                    self._busy += 1
+
+    def _done(self) -> None:
+        self._busy = max(0, self._busy - 1)  # a child that was forked meanwhile begins at 0
+        self._back.notify_all()
 
     def _take(self) -> Connection | None:
         while True:
@@ -147,14 +178,18 @@ class Pool:
 
     def _give(self, connection: Connection) -> None:
         idle = psycopg.pq.TransactionStatus.IDLE
-        if not connection.closed and connection.pgconn.transaction_status == idle:
-            connection.used_at = time.monotonic()
-            connection.until = float("inf")
-            with self._lock:
-                if self._pid == os.getpid():
-                    self._idle.append(connection)
-                    return
-        connection.close()
+        sound = not connection.closed and connection.pgconn.transaction_status == idle
+        connection.used_at = time.monotonic()
+        connection.until = float("inf")
+        if not sound:
+            connection.close()
+        with self._back:
+            kept = sound and self._pid == os.getpid()
+            if kept:
+                self._idle.append(connection)
+            self._done()
+        if not kept:
+            connection.close()
 
     def close(self) -> None:
         """Close the idle connections. A later operation opens new ones."""

@@ -17,7 +17,7 @@ from callslip.errors import SettingsError, StoreUnavailable
 from callslip.limits import INDEX_SECONDS
 from callslip.stacks.index.address import address_of
 from callslip.stacks.index.postgres import schema
-from callslip.stacks.index.postgres.pool import Pool, TimedOut
+from callslip.stacks.index.postgres.pool import CROWDED, Pool, TimedOut
 from callslip.stacks.index.postgres.transaction import Db
 
 T = TypeVar("T")
@@ -57,6 +57,7 @@ _REFUSALS = (
     (r"no pg_hba\.conf entry|not permitted to log in", _DENIED, "this user may not come from here"),
     (r"permission denied for database", _DENIED, "this user may not connect to that database"),
     (r"database .* does not exist|no such database", "failed", "there is no such database"),
+    (CROWDED, _AWAY, "it has no connection left: max_connections, or a role's or database's limit"),
     (r"failed to resolve host|translate host name", _AWAY, "there is no such host"),
     (r"Connection refused", _AWAY, "nothing listens there"),
     (r"not support SSL|root certificate|certificate verify", _AWAY, "TLS does not work with it"),
@@ -72,6 +73,8 @@ def _refusal(error: psycopg.Error) -> tuple[str, str]:
         for form, reason, words in _REFUSALS:
             if re.search(form, said):
                 return reason, words
+    if error.sqlstate == "25006":
+        return "", "it only reads: a standby, or default_transaction_read_only"
     return "", _RIGHTS if error.sqlstate in ("42501", *_ABSENT) else ""
 
 
@@ -160,7 +163,7 @@ class Server:
                     if current and self.anew is not None:
                         self.anew()
                     continue
-                gone = reason_of(error) == "unreachable" and not isinstance(error, TimedOut)
+                gone = reason_of(error) == "unreachable" and not re.search(CROWDED, str(error))
                 sure = db is None or again or not db.committing
                 # Whatever else is idle was opened before this one broke: the server was restarted.
                 if gone:
