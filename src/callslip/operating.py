@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from callslip import limits
 from callslip.errors import PayloadDamaged, SettingsError
 from callslip.settings import place_of
+from callslip.stacks.fetching import blocks_of
 from callslip.stacks.layout import AS_STORED
-from callslip.stacks.ops import Payloads, PutObject, ReadObject, Runs, do
+from callslip.stacks.ops import Payloads, PutObject, Runs, do
 from callslip.tending import Tending
 
 if TYPE_CHECKING:
@@ -157,16 +157,9 @@ def _copied(
             size += payload.packed
             if payload.key is None:
                 continue
+            stored = replace(payload, packed=size_of(payload.packed), secret=AS_STORED)
             try:
-                target.run(
-                    PutObject(payload.key, _pieces(source, payload.key, size_of(payload.packed)))
-                )
+                target.run(PutObject(payload.key, blocks_of(source, stored)))
             except PayloadDamaged:
                 missing.append(payload.key)
     return Copied(count, size, tuple(missing))
-
-
-def _pieces(source: Runs, key: str, size: int) -> Iterator[bytes]:
-    for start in range(0, size, limits.STREAM_BLOCK_BYTES):
-        length = min(limits.STREAM_BLOCK_BYTES, size - start)
-        yield source.run(ReadObject(key, start, length, AS_STORED))

@@ -5,11 +5,14 @@ What may live here: which bytes are read, and when. No look into what is packed.
 
 from __future__ import annotations
 
-from callslip.errors import PayloadDamaged
-from callslip.stacks.directory import Directory
-from callslip.stacks.ops import Flow, Payload, do, part_of
+from collections.abc import Iterator
 
-__all__ = ["Frames", "bytes_of"]
+from callslip.errors import PayloadDamaged
+from callslip.limits import STREAM_BLOCK_BYTES
+from callslip.stacks.directory import Directory
+from callslip.stacks.ops import Flow, Payload, Runs, do, part_of
+
+__all__ = ["Frames", "blocks_of", "bytes_of"]
 
 AHEAD_BYTES = 2 * 1024 * 1024
 """Packed bytes that are read ahead at the most, by who reads one frame after the other."""
@@ -26,6 +29,13 @@ def bytes_of(row: Payload, start: int, length: int) -> Flow[bytes]:
     if len(found) != length:
         raise PayloadDamaged(f"a payload is cut short: {len(found)} of {length} bytes")
     return found
+
+
+def blocks_of(source: Runs, payload: Payload) -> Iterator[bytes]:
+    """The object of a payload in another store, block by block, as it is put into this one."""
+    for start in range(0, payload.packed, STREAM_BLOCK_BYTES):
+        length = min(STREAM_BLOCK_BYTES, payload.packed - start)
+        yield source.run(part_of(payload, start, length))
 
 
 class Frames:

@@ -11,7 +11,7 @@ from callslip.handle import Quota, Scope
 from callslip.stacks.fileops import View, WriteFile, Wrote
 from callslip.stacks.keeping import mend, stands
 from callslip.stacks.ops import DeleteObjects, Flow, do
-from callslip.stacks.writing import Packing, _upload
+from callslip.stacks.writing import Packing, upload
 
 
 def write_file(
@@ -39,7 +39,7 @@ def write_file(
         if stood:
             wrote = yield from do(op)
         if wrote is None:
-            key = yield from _upload(packing, scope, parts)
+            key = yield from upload(packing, scope, parts)
             if stood is not None:
                 yield from mend(scope.tenant, replace(payload, key=key))
             try:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from callslip import limits
 from callslip.errors import CallslipError, PayloadDamaged, StoreUnavailable
 from callslip.handle import Quota, Scope
 from callslip.stacks.auditops import HeldBy, Holders, SubjectsOf
+from callslip.stacks.fetching import blocks_of
 from callslip.stacks.flows import aside
 from callslip.stacks.keeping import mend, verified
 from callslip.stacks.layout import KEY_SUFFIX, NO_SECRET, UNOPENED
@@ -38,7 +39,6 @@ from callslip.stacks.ops import (
     Sweep,
     Tombstone,
     do,
-    part_of,
 )
 from callslip.stacks.packing import digests
 from callslip.stacks.reader import Caches, open_reader
@@ -308,7 +308,7 @@ def _delivered(spool: Runs, row: Result, now: float, terms: Terms) -> Flow[Resul
     payload = row.payload
     if payload.key is not None or terms.plain:
         inline, payload = payload.data, replace(payload, data=None)
-        pieces = _pieces(spool, payload) if inline is None else iter([inline])
+        pieces = blocks_of(spool, payload) if inline is None else iter([inline])
         # A key of its own for each try: what one before it has put, and could not file, stands
         # under another and is an orphan.
         key_of_try = new_key(row.scope, key)
@@ -346,10 +346,3 @@ def _rekeyed(row: Result, key: bytes) -> Flow[tuple[Result, Sequence[str]]]:
     call = Call(row.tool, row.args, row.call, named=True, status=row.status)
     payload = replace(payload, digest=digest, lock=lock)
     return replace(row, payload=payload), ids_for(row.scope, call, digest)
-
-
-def _pieces(spool: Runs, payload: Payload) -> Iterator[bytes]:
-    size = payload.packed
-    for start in range(0, size, limits.STREAM_BLOCK_BYTES):
-        length = min(limits.STREAM_BLOCK_BYTES, size - start)
-        yield spool.run(part_of(payload, start, length))

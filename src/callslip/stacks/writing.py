@@ -288,7 +288,7 @@ def write(
     key = ""
     try:
         if streams:
-            key = yield from _upload(packing, scope, chain(parts, frames))
+            key = yield from upload(packing, scope, chain(parts, frames))
             parts = []
         result = Result(
             scope=scope,
@@ -317,7 +317,7 @@ def write(
             if stood:
                 inserted = yield from do(op)
             if inserted is None:
-                key = yield from _upload(packing, scope, parts)
+                key = yield from upload(packing, scope, parts)
         if inserted is None:
             if key and known:
                 yield from mend(scope.tenant, replace(packing.payload, key=key))
@@ -351,7 +351,7 @@ def new_key(scope: Scope, digests: bytes) -> str:
     return f"{tenant}/{session}/{secrets.token_hex(16)}{KEY_SUFFIX}"
 
 
-def _upload(packing: Packing, scope: Scope, parts: Iterable[bytes]) -> Flow[str]:
+def upload(packing: Packing, scope: Scope, parts: Iterable[bytes]) -> Flow[str]:
     """Write the packed payload under a new key, and read its end back.
 
     Keys are random, never built from content: an object is then referenced by one payload row at
