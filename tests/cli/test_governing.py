@@ -38,7 +38,7 @@ def test_what_the_command_line_does_is_told_where_that_is_wanted(
     assert here(tmp_path, "read", id).exit_code == 0
     (entry,) = store.audit(action="read")
     assert (entry.actor, entry.id) == ("li", id)
-    assert here(tmp_path, "export", id, "-o", "out.txt").exit_code == 0
+    assert here(tmp_path, "export", id, "-o", str(tmp_path / "out.txt")).exit_code == 0
     assert [entry.action for entry in store.audit(after=entry.n)] == ["listed", "open"]
 
 
