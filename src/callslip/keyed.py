@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from callslip.errors import SettingsError
+from callslip.governing import reach_of
 from callslip.settings import Settings
 from callslip.stacks.drive import SpoolUnavailable
 from callslip.stacks.flows import aside
 from callslip.stacks.ops import Flow, do
-
-if TYPE_CHECKING:
-    from callslip.stacks.ops import Runs
 
 T = TypeVar("T")
 
@@ -22,9 +20,6 @@ class Keyed:
     settings: Settings
 
     if TYPE_CHECKING:
-
-        @property
-        def spool(self) -> Runs | None: ...
 
         def run_flow(self, flow: Flow[T]) -> T: ...
 
@@ -52,7 +47,7 @@ class Keyed:
 
         self._needs_keys("rotate_keys")
         done = yield from do(Rewrap(sessions))
-        if self.spool is not None and self._spool_waits():
+        if self._spool_waits():
             done += yield from aside(do(Rewrap(sessions)))
         return done
 
@@ -77,8 +72,7 @@ class Keyed:
         from callslip.stacks.keyops import Shred
 
         self._needs_keys("shred")
-        if session is not None and user is None:
-            user = ""
+        tenant, user, session = reach_of(tenant, user, session)
         spool: SpoolUnavailable | None = None
         removed = 0
         try:
@@ -89,7 +83,7 @@ class Keyed:
         yield from do(Shred(tenant, user, session))
         if spool is not None:  # the keys of the store are destroyed; what waits there is not
             raise spool
-        if self.spool is not None and self._spool_waits():
+        if self._spool_waits():
             yield from aside(do(Shred(tenant, user, session)))
         return removed
 

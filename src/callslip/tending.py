@@ -130,7 +130,8 @@ class Tending:
     def gc(self, grace_seconds: float = limits.ORPHAN_GRACE_SECONDS) -> Cleaned:
         """Sweep, delete orphans older than `grace_seconds`, deliver the spool, mend counts.
 
-        A spool that cannot be used is raised (`StoreUnavailable`) once all else is done.
+        Of what others are storing meanwhile the object comes first: an orphan until its row is there.
+        So 0 seconds are for when nobody writes. A spool that cannot be used is raised (`StoreUnavailable`) once all else is done.
         """
         return self.run_flow(self._gc(grace_seconds))
 
@@ -227,7 +228,7 @@ class Tending:
             except StoreUnavailable as error:
                 logger.warning("plain files are left to gc: %s", error)
         self.forget_all()
-        if self.spool is not None and self._spool_waits():
+        if self._spool_waits():
             yield from aside(make())
         return removed
 

@@ -6,7 +6,6 @@ nothing is offloaded.
 
 from __future__ import annotations
 
-import re
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -265,14 +264,13 @@ class PostgresDb(_Kept):
 
     def _recorded(self) -> str | None:
         """Where the large results of this database are, if there is one."""
-        from callslip.stacks.index.postgres import PostgresIndex
         from callslip.stacks.ops import PayloadPlace
+        from callslip.stacks.payloads.placed import named
 
-        index = PostgresIndex(self._url)
+        index = self._index()
         try:
-            recorded = index.run(PayloadPlace(None))
-            # Behind the place may stand the name of the index's part of it.
-            return recorded and re.sub("#d-[0-9a-f]{16}$", "", recorded)
+            recorded = index.run(PayloadPlace())
+            return None if recorded is None else named(recorded)[0]
         finally:
             index.close()
 

@@ -65,8 +65,8 @@ class PlacedPayloads:
             case ListObjects():
                 return cast("T", self._list(op))
             case PutObject() | ReadObject():
-                named: Op[Any] = replace(op, key=self._full(op.key))
-                return cast("T", self._payloads.run(named))
+                full: Op[Any] = replace(op, key=self._full(op.key))
+                return cast("T", self._payloads.run(full))
             case BeginPlain() | AppendPlain() | EndPlain() | DropPlain():
                 return cast("T", self._payloads.run(replace(op, key=self._full(op.key))))
             case MovePlain(key, new):
@@ -105,8 +105,7 @@ class PlacedPayloads:
         recorded = self._index.run(PayloadPlace(offered if record else None))
         if recorded is None:
             return
-        named = _NAMED.fullmatch(recorded)
-        place, name = (named["place"], named["name"]) if named else (recorded, "")
+        place, name = named(recorded)
         there = resolved(place, self._home)
         if there != resolved(given, self._home):
             raise SettingsError(
@@ -115,6 +114,12 @@ class PlacedPayloads:
             )
         self._name = name
         self._agreed = True
+
+
+def named(recorded: str) -> tuple[str, str]:
+    """What was recorded, taken apart: the place, and the index's own name there, "" without one."""
+    found = _NAMED.fullmatch(recorded)
+    return (found["place"], found["name"]) if found else (recorded, "")
 
 
 def recorded_as(where: str, home: Path | None) -> str:
