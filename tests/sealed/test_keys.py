@@ -187,6 +187,25 @@ def test_a_worker_that_runs_finds_the_new_key_by_itself(
     )
 
 
+@pytest.mark.parametrize("written", ["", "# a head and nothing more\n", "AAAA\n", None])
+def test_a_key_file_that_cannot_be_read_for_a_moment_stops_no_worker_that_has_its_keys(
+    written: str | None, tmp_path: Path, key: str
+) -> None:
+    store = ResultStore(tmp_path / "store", keys=key, spool="")
+    store.session("s", tenant="acme").put("first")
+    whole = Path(key).read_text()
+    if written is None:
+        os.remove(key)
+    else:
+        Path(key).write_text(written)
+    id = store.session("s", tenant="new").put("second").id
+    with pytest.raises(SettingsError, match="key"):
+        ResultStore(tmp_path / "store", keys=key, spool="").session("s", tenant="new").load(id)
+    Path(key).write_text(whole)
+    again = ResultStore(tmp_path / "store", keys=key, spool="")
+    assert again.session("s", tenant="new").load(id) == "second"
+
+
 def test_the_keys_of_sessions_are_rotated_over_and_over(tmp_path: Path, store: ResultStore) -> None:
     ids = {}
     for turn in range(6):

@@ -116,7 +116,7 @@ class KeyFile:
         return by, boxes[by].seal(key, _ABOUT)
 
     def unwrap(self, by: str, wrapped: bytes) -> bytes:
-        box = self._boxes.get(by) or self._read().get(by)
+        box = self._boxes.get(by) or self._read(known=False).get(by)
         if box is None:
             raise SettingsError(
                 f"keys={self.where!r}: this store is sealed with the key {by}, and that is not among "
@@ -137,8 +137,16 @@ class KeyFile:
         self._read()
         return mac(self._seed, name)
 
-    def _read(self) -> dict[str, Box]:
-        keys = _keys_in(self._text(), self.where)
+    def _read(self, known: bool = True) -> dict[str, Box]:
+        """The keys of the file as it is now; with `known` those of before, where there are any and
+        the file cannot be read: one that is being replaced must not stop a worker."""
+        try:
+            keys = _keys_in(self._text(), self.where)
+        except SettingsError as error:
+            if not (known and self._boxes):
+                raise
+            logger.warning("the keys that were read before stay in use: %s", error)
+            return self._boxes
         with self._lock:
             self._boxes = {id_of(key): Box(key) for key in keys}
             self._seed = derived(keys[0], "seed")
