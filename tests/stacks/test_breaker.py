@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ import pytest
 from callslip import ResultStore, StoreUnavailable, limits
 from callslip.stacks.breaker import Breaker
 from callslip.stacks.ops import FindPayload, KnownKeys, Op, PutObject, Repair
+from tests.conftest import Clock
 
 
 class Server:
@@ -28,11 +29,6 @@ class Server:
         return None
 
 
-def away(op: Op[Any]) -> None:
-    time.sleep(0.02)
-    raise StoreUnavailable("no answer", reason="timed out")
-
-
 def refused(op: Op[Any]) -> None:
     raise StoreUnavailable("no", reason="unreachable")
 
@@ -41,11 +37,24 @@ ASK = FindPayload("", b"")
 
 
 @pytest.fixture(autouse=True)
-def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "AWAY_SECONDS", 0.01)
+def _by_the_clock(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("callslip.stacks.breaker.time", SimpleNamespace(monotonic=clock))
 
 
-def test_a_hundred_calls_to_a_server_that_hangs_wait_once() -> None:
+@pytest.fixture
+def away(clock: Clock) -> Callable[[Op[Any]], None]:
+    """What a server does that keeps its callers waiting in vain."""
+
+    def waits(op: Op[Any]) -> None:
+        clock.at += 2.0
+        raise StoreUnavailable("no answer", reason="timed out")
+
+    return waits
+
+
+def test_a_hundred_calls_to_a_server_that_hangs_wait_once(
+    away: Callable[[Op[Any]], None], clock: Clock
+) -> None:
     server = Server()
     server.before = away
     breaker = Breaker(server)
@@ -53,6 +62,7 @@ def test_a_hundred_calls_to_a_server_that_hangs_wait_once() -> None:
         with pytest.raises(StoreUnavailable) as refusal:
             breaker.run(ASK)
         assert refusal.value.reason == "timed out"
+        clock.at += 0.05
     assert len(server.seen) == 1
 
 
@@ -67,29 +77,32 @@ def test_a_refusal_that_comes_at_once_costs_nothing_and_is_asked_for_every_time(
 
 
 def test_the_first_that_is_let_through_again_finds_the_server_well(
-    monkeypatch: pytest.MonkeyPatch,
+    away: Callable[[Op[Any]], None], clock: Clock
 ) -> None:
-    monkeypatch.setattr(limits, "PAUSE_SECONDS", 0.05)
     server = Server()
     server.before = away
     breaker = Breaker(server)
     with pytest.raises(StoreUnavailable):
         breaker.run(ASK)
     server.before = lambda op: None
-    time.sleep(0.06)
+    clock.at += 2.0 * limits.PAUSE_FACTOR - 0.1
+    with pytest.raises(StoreUnavailable):
+        breaker.run(ASK)
+    clock.at += 0.1
     breaker.run(ASK)
     breaker.run(ASK)
     assert len(server.seen) == 3
 
 
-def test_one_finds_out_while_the_others_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_finds_out_while_the_others_are_refused(
+    away: Callable[[Op[Any]], None], clock: Clock
+) -> None:
     server = Server()
     server.before = away
     breaker = Breaker(server)
-    monkeypatch.setattr(limits, "PAUSE_SECONDS", 0.0)
     with pytest.raises(StoreUnavailable):
         breaker.run(ASK)
-    monkeypatch.setattr(limits, "PAUSE_SECONDS", 30.0)
+    clock.at += limits.PAUSE_SECONDS
     asked, go = threading.Event(), threading.Event()
 
     def slow(op: Op[Any]) -> None:
@@ -108,7 +121,9 @@ def test_one_finds_out_while_the_others_are_refused(monkeypatch: pytest.MonkeyPa
     breaker.run(ASK)
 
 
-def test_what_upkeep_asks_too_much_of_a_server_does_not_shut_it_off() -> None:
+def test_what_upkeep_asks_too_much_of_a_server_does_not_shut_it_off(
+    away: Callable[[Op[Any]], None],
+) -> None:
     server = Server()
     server.before = away
     breaker = Breaker(server)
@@ -118,11 +133,11 @@ def test_what_upkeep_asks_too_much_of_a_server_does_not_shut_it_off() -> None:
     breaker.run(KnownKeys([]))
 
 
-def test_a_lock_on_a_few_rows_says_nothing_of_a_server() -> None:
+def test_a_lock_on_a_few_rows_says_nothing_of_a_server(clock: Clock) -> None:
     server = Server()
 
     def locked(op: Op[Any]) -> None:
-        time.sleep(0.02)
+        clock.at += 2.0
         raise StoreUnavailable("no", reason="locked")
 
     server.before = locked
@@ -135,7 +150,9 @@ def test_a_lock_on_a_few_rows_says_nothing_of_a_server() -> None:
 
 
 @pytest.mark.parametrize("raised", [OSError("the tool's own"), KeyError("x")])
-def test_a_stream_that_is_slow_and_fails_is_not_the_servers_failure(raised: Exception) -> None:
+def test_a_stream_that_is_slow_and_fails_is_not_the_servers_failure(
+    raised: Exception, clock: Clock
+) -> None:
     server = Server()
 
     def drink(op: Op[Any]) -> None:
@@ -144,7 +161,7 @@ def test_a_stream_that_is_slow_and_fails_is_not_the_servers_failure(raised: Exce
 
     def parts() -> Iterator[bytes]:
         yield b"1"
-        time.sleep(0.02)
+        clock.at += 2.0
         raise raised
 
     server.before = drink
@@ -155,13 +172,13 @@ def test_a_stream_that_is_slow_and_fails_is_not_the_servers_failure(raised: Exce
     assert len(server.seen) == 2
 
 
-def test_only_the_wait_for_the_part_that_failed_counts() -> None:
+def test_only_the_wait_for_the_part_that_failed_counts(clock: Clock) -> None:
     server = Server()
 
     def drink(op: Op[Any]) -> None:
         if isinstance(op, PutObject):
             for _ in op.parts:
-                time.sleep(0.006)
+                clock.at += limits.AWAY_SECONDS * 0.9
             raise StoreUnavailable("no", reason="failed")
 
     server.before = drink
