@@ -11,6 +11,7 @@ import pytest
 from callslip import ResultStore
 from callslip.stacks.index.copying import newest_version
 from tests.cli.shell import here
+from tests.servers.s3 import Moto
 
 
 def test_doctor_says_of_every_part_that_it_works(tmp_path: Path) -> None:
@@ -76,6 +77,16 @@ def test_doctor_counts_what_waits_in_the_spool(tmp_path: Path) -> None:
 def test_a_store_that_is_not_there_is_not_made_by_a_doctor(tmp_path: Path) -> None:
     done = here(tmp_path, "doctor")
     assert done.exit_code == 4 and not (tmp_path / ".callslip").exists()
+
+
+def test_health_asks_for_the_bucket_of_a_store_that_has_put_nothing_there_yet(
+    s3: Moto, tmp_path: Path
+) -> None:
+    given = {"url": tmp_path, "spool": ""}
+    assert ResultStore(payloads=s3.url("p"), **given).health().ok  # type: ignore[arg-type]
+    missing = ResultStore(payloads="s3://no-such-bucket/p", **given)  # type: ignore[arg-type]
+    (problem,) = missing.health().problems
+    assert problem.startswith("payloads: the object store: ")
 
 
 def test_health_never_raises(tmp_path: Path) -> None:

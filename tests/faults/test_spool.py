@@ -7,13 +7,17 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from callslip import Envelope, ResultStore, StoreUnavailable
+from callslip.stacks.auditops import SubjectsOf
+from callslip.stacks.drive import Backend
 from callslip.stacks.index.sealed.master import new_key_file
 from callslip.stacks.layout import NO_SECRET
-from callslip.stacks.ops import PutObject, do
+from callslip.stacks.ops import Insert, Op, PutObject, do
+from callslip.testing.faults import FaultyBackend
 from tests.faults.test_delivery import LARGE, spooled
 
 TEXT = "".join(f"line {n}: {n * n}\n" for n in range(3_000))
@@ -112,3 +116,30 @@ def test_what_was_damaged_in_the_spool_is_not_put_into_the_store(tmp_path: Path)
     session = store.session("s0")
     assert session.load(session.put(LARGE, tool="t").id) == LARGE
     assert store.verify().ok
+
+
+def test_two_that_deliver_at_once_say_of_nothing_that_it_stays(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = [f"{n} {LARGE}" for n in range(4)]
+    store = spooled(tmp_path / "store", texts[:1])
+    index = store._backend.index
+    store._backend.index = FaultyBackend(index, only=Insert, times=None)
+    for text in texts[1:]:
+        store.session("s0").offload(text, tool="t")
+    store._backend.index = index
+    spool, other = store._backend.spool, [ResultStore(tmp_path / "store")]
+    assert isinstance(spool, Backend)
+    run = spool.run
+
+    def meanwhile(op: Op[Any]) -> Any:
+        if isinstance(op, SubjectsOf) and other:
+            other.pop().gc()
+        return run(op)
+
+    monkeypatch.setattr(spool, "run", meanwhile)
+    assert store.gc().delivered <= 1
+    assert "stays" not in caplog.text
+    session = store.session("s0")
+    assert sorted(session.load(handle.id) for handle in session.list().handles) == texts
+    assert store.verify().ok and store.health().ok

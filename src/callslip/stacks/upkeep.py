@@ -248,6 +248,7 @@ def deliver(
     arrived: list[Result] = []
     for scope in reversed((yield from _spooled_in())):
         stays = 0
+        gone: set[str] = set()
         while True:
             rows, _ = yield from aside(do(List(scope, stays, _BATCH, now)))
             if not rows:
@@ -257,13 +258,17 @@ def deliver(
                     return arrived, True
                 row = yield from aside(do(Get(scope, listed.id, now)))
                 if row is None or isinstance(row, Tombstone):
-                    stays += 1  # another worker was quicker
+                    stays += listed.id in gone  # if not, another worker was quicker, and it goes
+                    gone.add(listed.id)
                     continue
                 try:
                     arrived.append((yield from _delivered(spool, row, now, terms)))
                 except CallslipError as error:
                     if _may_pass(error):
                         raise
+                    if (yield from aside(do(Get(scope, row.id, now)))) is None:
+                        gone.add(row.id)  # another worker was quicker, while this one read it
+                        continue
                     # It stays, where a person can look at it, and holds up no other.
                     _logger.warning("a result of %s stays in the spool: %s", row.tool, error)
                     stays += 1

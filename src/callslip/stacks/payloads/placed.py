@@ -85,7 +85,9 @@ class PlacedPayloads:
             found = self._payloads.run(ListObjects(after, op.limit, under))
             return [(key[len(self._name) + 1 :], size, at) for key, size, at in found]
         if not self._agreed and self._shared():
-            return []  # nothing of this index is there yet
+            # Nothing of this index is there yet; whether the place is there is asked all the same.
+            self._payloads.run(replace(op, limit=1))
+            return []
         # An index of before there were names: all is its own but what has one.
         while listed := self._payloads.run(op):
             if own := [each for each in listed if not _OF_ANOTHER.match(each[0])]:
