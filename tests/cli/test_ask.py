@@ -97,6 +97,7 @@ def test_a_terminal_gets_tables_that_fit(tmp_path: Path, session: Session) -> No
             assert "\x1b]0" not in shown and "\x1b[2J" not in shown
     shown = on_terminal(tmp_path, "query", ids[0], "status = 'failed'", "-n", "3")
     assert "1 to 3 of 334; more: callslip query" in shown
+    assert "--after=3 --limit=3" in shown
     assert '{"city": "Oslo"}' in shown
     assert "more: " in on_terminal(tmp_path, "query", ids[1])
     assert "First of 3,000" in on_terminal(tmp_path, "show", ids[0])

@@ -12,6 +12,10 @@ def test_a_key_file_is_made_given_rotated_and_its_session_shredded(tmp_path: Pat
     made = here(tmp_path, "keys", "new", str(key))
     assert made.exit_code == 0 and made.stdout.startswith("k")
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    told = json.loads(here(tmp_path, "--json", "keys", "new", str(tmp_path / "other")).stdout)
+    assert told["key"].startswith("k") and told["file"] == str(tmp_path / "other")
+    missing = here(tmp_path, "--keys", str(tmp_path / "none"), "put", "-", stdin=b"x")
+    assert missing.exit_code == 2 and missing.stderr.startswith("callslip: --keys='/")
     again = here(tmp_path, "keys", "new", str(key))
     assert again.exit_code == 2 and "callslip keys add" in again.stderr
     nowhere = here(tmp_path, "keys", "new", str(tmp_path / "no" / "key"))

@@ -104,6 +104,7 @@ def test_what_is_exported_is_imported_elsewhere(tmp_path: Path) -> None:
         )
 
     assert facts("-N", "other") == facts()
+    assert here(tmp_path, "memory", "import", "-", stdin=b"").stderr == "no fact in it\n"
     again = here(tmp_path, "memory", "import", "-", stdin=file.read_bytes())
     assert "2 repeated" in again.stderr
 

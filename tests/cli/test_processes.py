@@ -95,10 +95,10 @@ def test_a_pipe_gets_no_rich_and_no_colour(tmp_path: Path) -> None:
     assert done.stderr == "False\n"
 
 
-def on_terminal(folder: Path, *words: str) -> str:
-    """What a terminal of 80 columns gets."""
+def on_terminal(folder: Path, *words: str, columns: int = 80) -> str:
+    """What a terminal of so many columns gets."""
     ours, theirs = pty.openpty()
-    env = environment(folder) | {"TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24"}
+    env = environment(folder) | {"TERM": "xterm-256color", "COLUMNS": str(columns), "LINES": "24"}
     env.pop("NO_COLOR", None)
     process = subprocess.Popen(
         [*CALLSLIP, *words],
@@ -163,3 +163,28 @@ def test_a_long_run_shows_a_progress_line_that_goes_away(tmp_path: Path) -> None
     assert shown.rpartition("\x1b[2K")[2].endswith("the end\r\n")
     quiet = on_terminal(tmp_path, "run", "-q", "--", "sh", "-c", "sleep 1; echo the end")
     assert quiet == "the end\r\n"
+
+
+@pytest.mark.parametrize("columns", [24, 40, 60])
+def test_a_narrow_terminal_gets_ids_whole_and_fewer_columns(tmp_path: Path, columns: int) -> None:
+    store = ResultStore(tmp_path / ".callslip", audit=True)
+    id = store.session("cli").put("text\n" * 5_000, tool="a_tool", args={"query": "word " * 9}).id
+    for words in (["ls"], ["sessions"], ["audit"]):
+        shown = on_terminal(tmp_path, *words, columns=columns)
+        lines = re.sub(r"\x1b\[[0-9;]*m", "", shown).replace("\r", "").splitlines()
+        assert lines and all(len(line) <= columns for line in lines), shown
+        assert ("cli" if words == ["sessions"] else id) in shown
+        assert lines[0].split()[0] != "…"
+
+
+def test_a_terminal_is_told_that_there_is_nothing(tmp_path: Path) -> None:
+    ResultStore(tmp_path / ".callslip").migrate()
+    for words, said in (
+        (["ls"], "nothing is stored in session cli"),
+        (["sessions"], "no session has anything stored"),
+        (["holds"], "nothing is held"),
+        (["memory", "list"], "no fact in namespace cli"),
+        (["audit"], "CALLSLIP_AUDIT=1"),
+    ):
+        assert said in on_terminal(tmp_path, *words)
+        assert here(tmp_path, *words).output == ""

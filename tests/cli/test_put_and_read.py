@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 from pathlib import Path
 
@@ -146,6 +147,12 @@ def test_the_hits_of_a_walk_are_all_hits_once(tmp_path: Path, stored: str) -> No
         (["ls", "-n", "-1"], 2, "-1 is less than 0"),
         (["search", "ID", "x", "-n", "-1"], 2, "-1 is less than 0"),
         (["run", "--threshold", "-1", "--", "true"], 2, "-1 is less than 0"),
+        (["gc", "--grace", "-1"], 2, "-1 is less than 0"),
+        (["put", "--tool"], 2, "callslip put --help"),
+        (["--store", "mysql://h/db", "ls"], 2, "--store='mysql://…'"),
+        (["get", "ID", "2"], 1, "line 2: callslip read res_"),
+        (["export", "ID", "-o", "no/folder/x"], 2, "no/folder/x: there is no folder"),
+        (["put", "/"], 2, "put: /: is a directory; it was not stored"),
         (["rm"], 2, "--session-all"),
         (["rm", "--session-all"], 2, "--yes"),
         (["completion", "tcsh"], 2, "tcsh"),
@@ -202,3 +209,26 @@ def test_a_file_name_that_is_not_utf8_is_no_obstacle(tmp_path: Path) -> None:
         assert shown.returncode == 0 and b"caf" in shown.stdout and b"\x1b" not in shown.stdout
     missing = shell(tmp_path, "put", name + "2")
     assert missing.returncode == 2 and missing.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize("words", [[], ["memory"], ["keys"]])
+def test_a_group_without_a_command_says_what_there_is(tmp_path: Path, words: list[str]) -> None:
+    done = here(tmp_path, *words)
+    assert done.exit_code == 0 and not done.stderr
+    assert done.stdout.startswith("Usage: callslip") and "\nCommands:\n" in done.stdout
+
+
+def test_who_stores_rows_is_told_how_they_are_asked(tmp_path: Path) -> None:
+    rows = json.dumps([{"id": n, "name": f"n{n}"} for n in range(99)]).encode()
+    last = here(tmp_path, "put", stdin=rows).stdout.splitlines()[-1]
+    assert re.fullmatch(r"Shell: callslip read res_\w+ or callslip query res_\w+ WHERE", last)
+
+
+def test_a_file_that_the_store_did_not_take_is_named(tmp_path: Path) -> None:
+    (tmp_path / ".callslip").write_text("a file where the folder was to be")
+    (tmp_path / "a.log").write_text("text\n")
+    done = here(tmp_path, "put", str(tmp_path / "a.log"))
+    assert done.exit_code == 4
+    assert done.stderr.startswith(f"callslip: put: {tmp_path / 'a.log'} was not stored: the index ")
+    piped = here(tmp_path, "put", stdin=b"text")
+    assert "put: what came down the pipe was not stored: " in piped.stderr

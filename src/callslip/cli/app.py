@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import click
 
 from callslip.cli import out
-from callslip.cli.given import common
+from callslip.cli.given import common, in_options
 from callslip.errors import (
     CallslipError,
     HandleError,
@@ -103,6 +103,9 @@ def _told(run: Callable[[], Any]) -> int:
     try:
         status = run()
         return status if isinstance(status, int) else OK
+    except click.exceptions.NoArgsIsHelpError as error:  # `callslip memory`: as `callslip` alone
+        out.text(error.format_message())
+        return OK
     except click.UsageError as error:
         message = error.format_message().rstrip(".")
         where = f"{error.ctx.command_path} --help" if error.ctx else "callslip --help"
@@ -112,7 +115,7 @@ def _told(run: Callable[[], Any]) -> int:
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except (SettingsError, PatternError) as error:
-        return out.complain(str(error), USAGE)
+        return out.complain(in_options(str(error)), USAGE)
     except HandleError as error:
         return out.complain(f"{str(error).rstrip('.')}; see: callslip ls", NO_HANDLE)
     except StoreError as error:

@@ -171,7 +171,10 @@ def get(
     held = given(ctx)
     record = held.open_session().get(id, key, field, start=start, limit=limit)
     if not record.total:
-        return out.complain(str(record), 1)
+        said = str(record)
+        if key.isdecimal() and said.startswith("Line "):  # a tool is named, which no shell has
+            said = f"this result has no records; line {key}: {held.again('read', id, f'--start={key}')}"
+        return out.complain(said, 1)
     if held.json:
         value = record.value
         if isinstance(value, bytes):
@@ -222,7 +225,7 @@ def _show(
         out.text(str(found))
         return 0 if found.total else 1
     if out.on_terminal() and not held.json:
-        return _drawn(held, page(_SHOWN if limit is None else limit, after), words, after)
+        return _drawn(held, page(_SHOWN if limit is None else limit, after), words, limit, after)
     printed = 0
     for place, line in enumerate(all_of_it()):
         if place < after:
@@ -237,14 +240,16 @@ def _show(
     return 0 if printed else 1
 
 
-def _drawn(held: Given, found: Rows, words: list[str], after: int) -> int:
+def _drawn(held: Given, found: Rows, words: list[str], limit: int | None, after: int) -> int:
     if not found.records:
         out.note(str(found))
         return 0 if found.total else 1
     tables.of_records([json.loads(record) for record in found.records])
     said = f"{after + 1:,} to {after + len(found.records):,} of {found.total:,}"
     if found.next is not None:
-        again = held.again(*words, "--after", str(found.next["after"]))
+        words = [*words, f"--after={found.next['after']}"]
+        words += [f"--limit={limit}"] * (limit is not None)
+        again = held.again(*words)
         said += f"; more: {again}"
     out.note(said)
     return 0

@@ -34,6 +34,12 @@ def without_password(where: str) -> str:
     return re.sub(r"([?&])(ssl)?password=[^&]*&?", r"\1", where).rstrip("?&")
 
 
+def in_options(said: str) -> str:
+    """A message of the library that begins with a keyword, with the option in its place."""
+    said = re.sub(r"^url=", "--store=", said)
+    return re.sub(r"^(?=(session|user|tenant|keys)=['\"])", "--", said)
+
+
 @dataclass
 class Given:
     """What was given so far; an option after the command's name goes before one in front of it."""
@@ -206,6 +212,13 @@ def common(function: F) -> F:
 
 class Verb(click.Command):
     """A command whose help lists its own options first, and those of every command after."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx  # an option without its value does not say whose it is
+            raise
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         own: list[tuple[str, str]] = []

@@ -68,10 +68,18 @@ def audit(
         if rows:
             tables.draw(_table(rows))
         else:
-            out.note("no entry; there are some for as long as audit=True was given to the store")
+            out.note(
+                "no entry: there are some of what is done with audit=True, or here with CALLSLIP_AUDIT=1"
+            )
     else:
         for entry in found:
             out.text("\t".join(_fields(entry)))
+
+
+_STYLES = {"#": "dim", "when": "dim", "who": "cyan", "did": "", "what": "", "whose": "dim"}
+_LEAST = {"what": 14, "whose": 10}
+"""What is cut where the room is short, and what it keeps: an id, whole."""
+_MOST = 40
 
 
 def _walk(store: ResultStore, after: int, filters: dict[str, object]) -> Iterator[Entry]:
@@ -104,27 +112,35 @@ def _fields(entry: Entry) -> list[str]:
 
 
 def _table(entries: Sequence[Entry]) -> Table:
+    rows = [dict(zip(_STYLES, map(out.one_line, _cells(each)), strict=True)) for each in entries]
+    least = {
+        name: tables.widest(name, [row[name] for row in rows], _LEAST.get(name, _MOST))
+        for name in _STYLES
+    }
     table = tables.table(expand=True)
-    for name, style in (("#", "dim"), ("when", "dim"), ("who", "cyan"), ("did", "")):
-        table.add_column(name, style=style, no_wrap=True)
-    table.add_column("what", no_wrap=True, ratio=1)
-    table.add_column("whose", no_wrap=True, ratio=1, style="dim")
-    for entry in entries:
-        did = entry.action if entry.outcome == "done" else f"{entry.action} ({entry.outcome})"
-        what = " ".join(filter(None, (entry.id, entry.tool, entry.detail)))
-        if not entry.id and entry.count != 1:
-            what = f"{entry.count:,} {what}"
-        whose = " / ".join(filter(None, (entry.session, entry.user, entry.tenant)))
-        cells = (
-            str(entry.n),
-            out.stamp(entry.at)[:16],
-            entry.actor or "the store",
-            did,
-            what,
-            whose,
-        )
-        table.add_row(*(tables.plain(out.one_line(cell)) for cell in cells))
+    shown = tables.roomy(least, ("whose", "#", "when", "who"))
+    for name in shown:
+        ratio = 1 if name in _LEAST else None
+        table.add_column(name, style=_STYLES[name], no_wrap=True, ratio=ratio)
+    for row in rows:
+        table.add_row(*(tables.plain(row[name]) for name in shown))
     return table
+
+
+def _cells(entry: Entry) -> tuple[str, ...]:
+    did = entry.action if entry.outcome == "done" else f"{entry.action} ({entry.outcome})"
+    what = " ".join(filter(None, (entry.id, entry.tool, entry.detail)))
+    if not entry.id and entry.count != 1:
+        what = f"{entry.count:,} {what}"
+    whose = " / ".join(filter(None, (entry.session, entry.user, entry.tenant)))
+    return (
+        str(entry.n),
+        out.stamp(entry.at)[:16],
+        entry.actor or "the store",
+        did,
+        what,
+        whose,
+    )
 
 
 @verb(short_help="Keep all of a tenant, user or session, whatever happens.")
@@ -162,7 +178,10 @@ def release(ctx: click.Context) -> int:
 def holds(ctx: click.Context) -> None:
     """List the legal holds, the oldest first; with --tenant those of one tenant."""
     held = given(ctx)
-    for each in held.open_store().holds(tenant=held.tenant):
+    placed = held.open_store().holds(tenant=held.tenant)
+    if not placed and out.on_terminal() and not held.json:
+        out.note("nothing is held")
+    for each in placed:
         if held.json:
             out.json(asdict(each))
         else:

@@ -28,7 +28,8 @@ def keys() -> None:
 
 @keys.command(short_help="Make a key file.")
 @click.argument("file", type=click.Path(path_type=Path))
-def new(file: Path) -> None:
+@click.pass_context
+def new(ctx: click.Context, file: Path) -> None:
     """Make a key FILE with one new key, for you alone (0600). It is never written over."""
     from callslip.stacks.index.sealed.master import new_key_file
 
@@ -40,19 +41,27 @@ def new(file: Path) -> None:
         ) from None
     except FileNotFoundError:
         raise SettingsError(f"{file}: there is no folder {file.parent}") from None
-    out.styled(f"{made}  {out.harmless(str(file))}")
+    _tell(ctx, made, file)
 
 
 @keys.command(short_help="Put a new key in front of those of a key file.")
 @click.argument("file", type=click.Path(path_type=Path))
-def add(file: Path) -> None:
+@click.pass_context
+def add(ctx: click.Context, file: Path) -> None:
     """Put a new key in front of those of a key FILE: it seals from now on, the others still open.
 
     Then `callslip keys rotate`, on every store that the file is for; then the older keys can go.
     """
     from callslip.stacks.index.sealed.master import add_key
 
-    out.styled(f"{add_key(file)}  {out.harmless(str(file))}")
+    _tell(ctx, add_key(file), file)
+
+
+def _tell(ctx: click.Context, made: str, file: Path) -> None:
+    if given(ctx).json:
+        out.json({"key": made, "file": str(file)})
+    else:
+        out.styled(f"{made}  {out.harmless(str(file))}")
 
 
 @verb(name="rotate", short_help="Wrap a store's keys with the newest one.")

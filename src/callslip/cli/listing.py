@@ -13,7 +13,7 @@ import click
 
 from callslip.cli import out, tables
 from callslip.cli.given import COUNT, given, id_argument, verb
-from callslip.handle import Handle
+from callslip.handle import Handle, Scope
 from callslip.window.envelope import human_size
 from callslip.window.preview.parts import counted
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from callslip.session import Session
 
 _PAGE = 200
+_TOOL = 16
+_CALLED_WITH = 10
+_CELL = 24
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
@@ -75,24 +78,38 @@ def _line(handle: Handle) -> str:
 
 
 def _results(handles: Sequence[Handle], now: float) -> Table:
+    cells: dict[str, list[Text]] = {
+        "id": [tables.plain(each.id, "cyan") for each in handles],
+        "tool": [_marked(out.one_line(each.tool), each.status) for each in handles],
+        "lines": [tables.plain(f"{each.lines:,}") for each in handles],
+        "size": [tables.plain(human_size(each.size)) for each in handles],
+        "age": [tables.plain(_age(now - each.created_at), "dim") for each in handles],
+        "called with": [tables.plain(_called_with(each), "dim") for each in handles],
+    }
+    most = {"tool": _TOOL, "called with": _CALLED_WITH}
+    least = {
+        name: tables.widest(name, [cell.plain for cell in column], most.get(name, _CELL))
+        for name, column in cells.items()
+    }
     table = tables.table(expand=True)
-    table.add_column("id", style="cyan", no_wrap=True)
-    table.add_column("tool", no_wrap=True, max_width=16)
-    table.add_column("lines", justify="right", no_wrap=True)
-    table.add_column("size", justify="right", no_wrap=True)
-    table.add_column("age", justify="right", no_wrap=True, style="dim")
-    table.add_column("called with", no_wrap=True, ratio=1, style="dim")
-    for handle in handles:
-        what = f"same as {handle.same_as}" if handle.same_as else out.one_line(_said(handle.args))
-        table.add_row(
-            handle.id,
-            _marked(out.one_line(handle.tool), handle.status),
-            f"{handle.lines:,}",
-            human_size(handle.size),
-            _age(now - handle.created_at),
-            tables.plain(what),
+    shown = tables.roomy(least, ("age", "lines", "size", "called with", "tool"))
+    for name in shown:
+        table.add_column(
+            name,
+            justify="right" if name in ("lines", "size", "age") else "left",
+            no_wrap=True,
+            max_width=most["tool"] if name == "tool" else None,
+            ratio=1 if name == "called with" else None,
         )
+    for row in zip(*(cells[name] for name in shown), strict=True):
+        table.add_row(*row)
     return table
+
+
+def _called_with(handle: Handle) -> str:
+    if handle.same_as:
+        return f"same as {handle.same_as}"
+    return out.one_line(_said(handle.args))
 
 
 def _said(args: str) -> str:
@@ -209,23 +226,34 @@ def sessions(ctx: click.Context, limit: int) -> None:
                 }
             )
     elif out.on_terminal():
-        table = tables.table()
-        shown = [
-            name
-            for name in ("session", "user", "tenant")
-            if name == "session" or any(getattr(scope, name) for scope, _, _ in found)
-        ]
-        for name in shown:
-            table.add_column(name, style="cyan" if name == "session" else "", no_wrap=True)
-        for name in ("results", "last used"):
-            table.add_column(name, justify="right", no_wrap=True)
-        for scope, active, results in found:
-            names = [tables.plain(out.one_line(getattr(scope, name))) for name in shown]
-            ago = _age(store.now() - active)
-            table.add_row(*names, f"{results:,}", ago if ago == "now" else f"{ago} ago")
-        tables.draw(table)
+        if found:
+            tables.draw(_sessions(found, store.now()))
+        else:
+            out.note("no session has anything stored")
     else:
         for scope, active, results in found:
             made = out.stamp(active)
             texts = [out.one_line(n) for n in (scope.session, scope.user, scope.tenant)]
             out.text("\t".join((*texts, str(results), made)))
+
+
+def _sessions(found: Sequence[tuple[Scope, float, int]], now: float) -> Table:
+    ages = [_age(now - active) for _, active, _ in found]
+    cells = {
+        name: [out.one_line(getattr(scope, name)) for scope, _, _ in found]
+        for name in ("session", "user", "tenant")
+        if name == "session" or any(getattr(scope, name) for scope, _, _ in found)
+    }
+    cells["results"] = [f"{results:,}" for _, _, results in found]
+    cells["last used"] = [ago if ago == "now" else f"{ago} ago" for ago in ages]
+    least = {name: tables.widest(name, column) for name, column in cells.items()}
+    spare = [name for name in ("last used", "results", "tenant", "user") if name in cells]
+    table = tables.table()
+    shown = tables.roomy(least, spare)
+    for name in shown:
+        right = name in ("results", "last used")
+        style = "cyan" if name == "session" else ""
+        table.add_column(name, justify="right" if right else "left", style=style, no_wrap=True)
+    for row in zip(*(cells[name] for name in shown), strict=True):
+        table.add_row(*map(tables.plain, row))
+    return table

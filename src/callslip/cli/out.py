@@ -155,13 +155,22 @@ def drop() -> None:
     os.close(nowhere)
 
 
+_REASONS = {
+    errno.ENOENT: "no such file",
+    errno.EISDIR: "is a directory",
+    errno.EACCES: "permission denied",
+}
+
+
+def reason(error: OSError) -> str:
+    """Why the system refused: in our words where it is a person's slip, else in its own."""
+    return _REASONS.get(error.errno or 0) or error.strerror or str(error)
+
+
 def os_reason(error: OSError) -> str:
-    """A system's error in its own words, with the file it is about."""
-    reason = error.strerror or str(error)
-    if error.errno == errno.ENOENT:
-        reason = "no such file"
+    """Why the system refused, with the file it is about."""
     name = os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes)) else ""
-    return f"{name}: {reason}" if name else reason
+    return f"{name}: {reason(error)}" if name else reason(error)
 
 
 def _binary(stream: Any) -> IO[bytes]:

@@ -12,6 +12,7 @@ import click
 from callslip.cli import out
 from callslip.cli.given import Given, given, verb
 from callslip.cli.progress import Meter, meter
+from callslip.errors import StoreError
 from callslip.handle import Handle
 
 if TYPE_CHECKING:
@@ -56,6 +57,9 @@ def put(ctx: click.Context, files: tuple[str, ...], tool: str, quiet: bool) -> i
         except OSError as error:
             status = out.complain(f"put: {out.os_reason(error)}; it was not stored", 2)
             continue
+        except StoreError as error:
+            what = "what came down the pipe" if name == "-" else name
+            return out.complain(f"put: {what} was not stored: {error}", 4)
         _tell(given(ctx), handle, quiet)
     return status
 
@@ -78,9 +82,12 @@ def _tell(held: Given, handle: Handle, quiet: bool) -> None:
         out.text(handle.id)
     else:
         out.text(str(handle))
-        out.text(ways_on(held, handle.id))
+        out.text(ways_on(held, handle))
 
 
-def ways_on(held: Given, id: str) -> str:
+def ways_on(held: Given, handle: Handle) -> str:
     """The commands that come next, for who has a shell and no tools."""
-    return f"Shell: {held.again('read', id)} or {held.again('search', id, 'PATTERN')}"
+    last = (
+        ("query", handle.id, "WHERE") if handle.kind == "rows" else ("search", handle.id, "PATTERN")
+    )
+    return f"Shell: {held.again('read', handle.id)} or {held.again(*last)}"

@@ -71,7 +71,10 @@ def list_facts(
     In a pipe the fields are parted by tabs: id, date, times told, kind, key, source, text.
     """
     held = given(ctx)
-    page = opened(held, namespace).list(kind, None, after, limit)
+    facts = opened(held, namespace)
+    page = facts.list(kind, None, after, limit)
+    if not page and out.on_terminal() and not held.json:
+        out.note(f"no fact in namespace {'/'.join(facts.namespace)}")
     for fact in page:
         if held.json:
             out.json(as_json(fact))

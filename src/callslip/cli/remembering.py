@@ -159,7 +159,8 @@ def import_facts(ctx: click.Context, file: Any, namespace: str | None) -> int:
     if held.json:
         out.json(counts)
     else:
-        out.note(", ".join(f"{count:,} {name}" for name, count in counts.items() if count))
+        told = [f"{count:,} {name}" for name, count in counts.items() if count]
+        out.note(", ".join(told) or "no fact in it")
     return 2 if counts["refused"] else 0
 
 

@@ -232,7 +232,7 @@ def _tell(held: Given, outcome: Outcome) -> None:
     elif kept is not None:
         out.text(str(kept))
         out.text(f"{out.one_line(kept.tool)} exited with {outcome.status}.")
-        out.text(ways_on(held, kept.id))
+        out.text(ways_on(held, kept))
     elif outcome.output.tee:
         return  # it was shown as it came
     elif outcome.short is not None:
@@ -243,7 +243,7 @@ def _tell(held: Given, outcome: Outcome) -> None:
 
 
 def _not_started(name: str, error: OSError | ValueError) -> int:
-    reason = error.strerror if isinstance(error, OSError) else str(error)
+    reason = out.reason(error) if isinstance(error, OSError) else str(error)
     if isinstance(error, FileNotFoundError) and shutil.which(name) is None:
         return out.complain(f"{name}: command not found", 127)
     if isinstance(error, FileNotFoundError):

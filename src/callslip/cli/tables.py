@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from callslip.cli import out
@@ -50,6 +50,22 @@ def draw(drawn: Table, indent: int = 0) -> None:
     console.print(Padding(drawn, (0, 0, 0, indent)) if indent else drawn)
 
 
+def roomy(least: dict[str, int], spare: Sequence[str]) -> list[str]:
+    """Of columns that need so much at least, those there is room for: who is in `spare` goes first,
+    so that what a person copies is never cut."""
+    names = list(least)
+    for name in spare:
+        if sum(least[each] for each in names) + _GAP * (len(names) - 1) <= _room():
+            break
+        names.remove(name)
+    return names
+
+
+def widest(title: str, cells: Iterable[str], most: int = _WIDEST) -> int:
+    """What a column of these cells takes, up to so much."""
+    return min(max(cell_width(text) for text in (title, *cells)), most)
+
+
 def plain(words: str, style: str = "") -> Text:
     """Words on one line, cut where the column ends."""
     from rich.text import Text
@@ -62,7 +78,7 @@ def of_records(records: Sequence[Any], numbers: Sequence[int] = (), indent: int 
     rows = [row if isinstance(row, dict) else {"value": row} for row in records]
     names = [name for name in dict.fromkeys(name for row in rows for name in row) if name != CUT]
     cells = [[_cell(row, name) for row in rows] for name in names]
-    room = shutil.get_terminal_size().columns - indent
+    room = _room() - indent
     if numbers:
         room -= len(str(max(numbers))) + _GAP
     wanted = [
@@ -88,6 +104,10 @@ def of_records(records: Sequence[Any], numbers: Sequence[int] = (), indent: int 
         left = names[len(widths) :]
         said = f"{len(left)} more: {', '.join(map(out.one_line, left))}"
         out.styled(" " * indent + out.style(out.fitting(said, beside=indent), dim=True))
+
+
+def _room() -> int:
+    return shutil.get_terminal_size().columns
 
 
 def cell_width(text: str) -> int:

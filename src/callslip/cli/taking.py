@@ -112,6 +112,13 @@ def _to_file(stored: Stored, output: str) -> None:
         with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
             _copy(stored, file.write)
         os.replace(part, target)
+    except FileNotFoundError:
+        folder = os.path.dirname(target)
+        raise click.ClickException(f"{output}: there is no folder {folder}") from None
+    except OSError as error:  # of the file that was asked for: nobody knows the other
+        if error.filename == part:
+            error.filename = output
+        raise
     finally:
         with suppress(FileNotFoundError):
             os.unlink(part)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 import click
 
 from callslip.cli import out
-from callslip.cli.given import given, verb
+from callslip.cli.given import COUNT, given, verb
 from callslip.cli.progress import meter
 from callslip.limits import ORPHAN_GRACE_SECONDS
 from callslip.window.envelope import human_size
@@ -44,20 +44,20 @@ def stats(ctx: click.Context) -> None:
 @verb(short_help="Delete what expired and what nothing refers to.")
 @click.option(
     "--grace",
-    type=float,
-    default=float(ORPHAN_GRACE_SECONDS),
+    type=COUNT,
+    default=int(ORPHAN_GRACE_SECONDS),
     metavar="SECONDS",
     help="Leave unfinished uploads alone until they are this old: a put may be under way. "
     f"[default: {ORPHAN_GRACE_SECONDS}]",
 )
 @click.pass_context
-def gc(ctx: click.Context, grace: float) -> None:
+def gc(ctx: click.Context, grace: int) -> None:
     """Delete what has expired and what nothing refers to, and mend the counts.
 
     It also delivers what the local spool took while the store was away.
     """
     held = given(ctx)
-    cleaned = held.open_store().gc(max(grace, 0.0))
+    cleaned = held.open_store().gc(grace)
     if held.json:
         out.json(asdict(cleaned))
         return
