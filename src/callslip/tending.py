@@ -16,7 +16,7 @@ from callslip.governing import reach_of
 from callslip.settings import Event, Settings
 from callslip.stacks.caches import Caches
 from callslip.stacks.clock import SharedClock
-from callslip.stacks.drive import Backend, SpoolUnavailable, adrive, drive
+from callslip.stacks.drive import Backend, adrive, drive
 from callslip.stacks.flows import aside
 from callslip.stacks.ops import Count, Flow, Remove, Runs, Totals, do
 
@@ -142,17 +142,11 @@ class Tending:
     def _gc(self, grace_seconds: float) -> Flow[Cleaned]:
         from callslip.stacks import saving, upkeep
 
-        spool: SpoolUnavailable | None = None
-        delivered = 0
-        try:
-            delivered = yield from self._deliver()
-        except SpoolUnavailable as error:
-            spool = error
         cleaned = yield from upkeep.gc(self.now(), grace_seconds)
         if self.settings.plain_folder:
             yield from saving.tidy()
-        if spool is not None:  # the store is tidied; what waits there is not delivered
-            raise spool
+        # Last: where the disk is full, the rest has made room.
+        delivered = yield from self._deliver()
         return replace(cleaned, delivered=delivered)
 
     def verify(self, progress: Callable[[int], object] | None = None) -> Findings:

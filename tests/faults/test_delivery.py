@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -123,3 +124,29 @@ def test_gc_goes_by_the_payload_stores_clock(
     id = uploading.put(LARGE, tool="t").id
     assert uploading.load(id) == LARGE
     assert [name for name in os.listdir(tmp_path / "payloads") if name == "clock"] == []
+
+
+class _Full:
+    """A payload store without room, until something in it is deleted."""
+
+    def __init__(self, inner: ops.Runs) -> None:
+        self._inner = inner
+        self._full = True
+
+    def run(self, op: ops.Op[Any], /) -> Any:
+        if self._full and isinstance(op, ops.PutObject):
+            raise StoreUnavailable("no room", reason="disk full")
+        self._full &= not isinstance(op, ops.DeleteObjects)
+        return self._inner.run(op)
+
+
+def test_gc_makes_room_before_it_delivers(tmp_path: Path) -> None:
+    store = spooled(tmp_path, [LARGE])
+    store.session("old").put(f"old {LARGE}", tool="t")  # and delivers
+    payloads = store._backend.payloads
+    store._backend.payloads = FaultyBackend(payloads, only=ops.DeleteObjects, times=None)
+    store.session("old").close()
+    store._backend.payloads = _Full(payloads)
+    assert store.session("a").offload(f"another {LARGE}", tool="t").handle is None
+    cleaned = store.gc()
+    assert (cleaned.released, cleaned.delivered) == (1, 1)

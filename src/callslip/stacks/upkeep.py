@@ -129,20 +129,19 @@ def remove(op: Remove) -> Flow[int]:
     return removed
 
 
-def sweep(now: float) -> Flow[None]:
-    """The whole sweep, in bounded steps."""
+def sweep(now: float) -> Flow[int]:
+    """The whole sweep, in bounded steps; answer how many objects that freed."""
     more = True
     while more:
         more = yield from do(Sweep(now, limits.SWEEP_ROWS, 1000))
     while (yield from do(SweepFacts(now, limits.SWEEP_ROWS))):
         pass
-    yield from drain(now)
+    return (yield from drain(now))
 
 
 def gc(now: float, grace: float) -> Flow[Cleaned]:
     """Sweep, delete what was released, remove orphans older than `grace` seconds, mend counts."""
-    yield from sweep(now)
-    released = yield from drain(now)
+    released = yield from sweep(now)
     # How old an object is only the payload store's own clock can tell: by one that is hours ahead,
     # what another worker has just put and not yet filed would be an old orphan.
     wall = yield from _stamp()

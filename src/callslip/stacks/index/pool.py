@@ -56,6 +56,8 @@ def unavailable(error: sqlite3.Error | OSError, where: str) -> StoreUnavailable:
         reason = _ERRNOS.get(error.errno or 0, "failed")
     else:
         reason = _REASONS.get(primary_code(error), "failed")
+        if primary_code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            error = sqlite3.DatabaseError(f"{error}; put back a backup of it, or move it away")
     return StoreUnavailable(f"the index {where} could not answer: {error}", reason=reason)
 
 
