@@ -457,6 +457,18 @@ def test_all_that_is_about_a_subject_goes_and_the_audit_proves_it(store: ResultS
     assert store.stats(tenant="acme").garbage == 0
 
 
+def test_a_file_that_is_edited_stays_about_whom_it_was_about(store: ResultStore) -> None:
+    first = Scratchpad(store.session("run", subject="patient-17"))
+    first.write_file("notes.md", "17 sleeps badly\n18 is new")
+    then = Scratchpad(store.session("run", subject="patient-18"))
+    then.edit_file("notes.md", "is new", "eats well")
+    then.edit_file("notes.md", "17 sleeps badly\n", "")
+    then.write_file("beds.md", "two are free")
+    assert store.delete(subject="patient-17") == 3
+    assert [note.path for note in then.list_files().files] == ["beds.md"]
+    assert store.proof(subject="patient-17").complete
+
+
 def test_a_deletion_is_pending_until_the_objects_are_gone(
     store: ResultStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -205,3 +205,29 @@ def _without_done(text: str) -> str:
 
 def _lines(count: int) -> str:
     return f"{count:,} line{'' if count == 1 else 's'}"
+
+
+def places(text: str, part: str) -> list[int]:
+    """Where `part` stands in `text`, without overlaps."""
+    found: list[int] = []
+    at = text.find(part)
+    while at >= 0:
+        found.append(at)
+        at = text.find(part, at + len(part))
+    return found
+
+
+def unknown(path: str, others: Sequence[str]) -> str:
+    """What is said of a path that no file has, and which there are."""
+    import difflib
+
+    near = difflib.get_close_matches(path.lower(), [other.lower() for other in others], 1, 0.5)
+    said = f"There is no file {inert(shown(path))} here"
+    if near:
+        right = next(other for other in others if other.lower() == near[0])
+        return f"{said}; did you mean {quoted(right)}?"
+    if not others:
+        return f"{said}, nor any other yet."
+    names = ", ".join(inside(other) for other in others[:8])
+    more = f" and {len(others) - 8:,} more" if len(others) > 8 else ""
+    return f"{said}, but {names}{more}."

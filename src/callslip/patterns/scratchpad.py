@@ -22,6 +22,7 @@ from callslip.patterns import files
 from callslip.patterns.files import FileList, FileNote, FilePage
 from callslip.reading.page import read as read_page
 from callslip.session import Session
+from callslip.stacks.auditops import FILE_ID, SubjectsOf
 from callslip.stacks.content import canonical
 from callslip.stacks.fileops import File, FindWrite, ListFiles, ReadFile, View, Wrote
 from callslip.stacks.filing import write_file
@@ -29,7 +30,6 @@ from callslip.stacks.ops import Flow, do
 from callslip.stacks.reader import Reader, open_reader
 from callslip.stacks.writing import Packing, digest_key
 from callslip.store import ResultStore
-from callslip.window.inert import inert, shown
 
 if TYPE_CHECKING:
     from callslip.patterns.file_tools import FileTool
@@ -211,7 +211,9 @@ class Scratchpad:
                 raise self._stale(path, found)
             text = yield from self._body(found)
             edited = self._replaced(path, text, old, new, all)
-            wrote = yield from self._put(path, edited, found.version, call)
+            # What is left of a text stays about whom it was about, whoever edits it.
+            about = yield from do(SubjectsOf(self.session.scope, f"{FILE_ID}{found.version}"))
+            wrote = yield from self._put(path, edited, found.version, call, about)
             if wrote.outcome != "stale":
                 return self._told("Edited" if wrote.outcome != "same" else "No change in", wrote)
         raise self._stale(path, found)
@@ -279,7 +281,9 @@ class Scratchpad:
     def _path(self, given: str) -> str:
         return files.path_of(given, self.session.store.settings.redact)
 
-    def _put(self, path: str, text: str, expect: int | None, call: bytes) -> Flow[Wrote]:
+    def _put(
+        self, path: str, text: str, expect: int | None, call: bytes, about: Sequence[str] = ()
+    ) -> Flow[Wrote]:
         if len(text) > limits.FILE_CHARS:
             raise FileError(
                 f"A file has at most {limits.FILE_CHARS:,} characters; this would be {len(text):,}."
@@ -298,7 +302,7 @@ class Scratchpad:
             ttl=settings.ttl_of(scope.tenant),
             quota=settings.quota,
             now=self._now(),
-            subjects=self.session.subjects,
+            subjects=(*about, *self.session.subjects),
         )
         yield from self.session.store.upkeep()
         return wrote
@@ -307,7 +311,7 @@ class Scratchpad:
         found = yield from do(ReadFile(self.session.scope, path, self.view, self._now()))
         if found is None:
             others, _ = yield from do(ListFiles(self.session.scope, self.view, self._now()))
-            raise UnknownFile(_unknown(path, [each.path for each in others]))
+            raise UnknownFile(files.unknown(path, [each.path for each in others]))
         return found
 
     def _reader(self, found: File) -> Flow[Reader]:
@@ -328,13 +332,13 @@ class Scratchpad:
 
     def _replaced(self, path: str, text: str, old: str, new: str, all: bool) -> str:
         name = files.inside(path)
-        places = _places(text, old)
+        places = files.places(text, old)
         if not places and "\r\n" in text and "\r" not in old:
             old, new = old.replace("\n", "\r\n"), new.replace("\n", "\r\n")
-            places = _places(text, old)
+            places = files.places(text, old)
         if not places:
             # What a window shows of it has our own tags defused, character for character.
-            places = _places(files.inside(text), files.inside(old))
+            places = files.places(files.inside(text), files.inside(old))
         if not places:
             raise FileError(
                 f"The text to replace does not stand in {name}; look with "
@@ -372,28 +376,3 @@ class Scratchpad:
     def _saw(self, found: File) -> None:
         with self._lock:
             self._seen[found.path] = found.version
-
-
-def _places(text: str, part: str) -> list[int]:
-    """Where `part` stands in `text`, without overlaps."""
-    places: list[int] = []
-    at = text.find(part)
-    while at >= 0:
-        places.append(at)
-        at = text.find(part, at + len(part))
-    return places
-
-
-def _unknown(path: str, others: Sequence[str]) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(path.lower(), [other.lower() for other in others], 1, 0.5)
-    said = f"There is no file {inert(shown(path))} here"
-    if near:
-        right = next(other for other in others if other.lower() == near[0])
-        return f"{said}; did you mean {files.quoted(right)}?"
-    if not others:
-        return f"{said}, nor any other yet."
-    names = ", ".join(files.inside(other) for other in others[:8])
-    more = f" and {len(others) - 8:,} more" if len(others) > 8 else ""
-    return f"{said}, but {names}{more}."

@@ -189,7 +189,7 @@ class RemoveSubject(IndexOp[Removed]):
 
 @dataclass(frozen=True, slots=True)
 class SubjectsOf(IndexOp["tuple[str, ...]"]):
-    """The subjects of a result, in order."""
+    """The subjects of a result, or of a version of a file (`file:3`), in order."""
 
     scope: Scope
     id: str

@@ -217,6 +217,7 @@ class GoverningContract:
         written(index, replace(make_write("1", "f.md"), subjects=(about,)))
         written(index, make_write("2", "g.md"))
         assert index.run(auditops.SubjectsOf(two, "res_b")) == tuple(sorted(("x", about)))
+        assert index.run(auditops.SubjectsOf(HOME, "file:1")) == (about,)
         # What is a tombstone by then says what it was: it goes, too.
         index.run(ops.Remove("deleted", NOW, "acme", "bob", "s2", "res_b"))
         assert isinstance(index.run(ops.Get(two, "res_b", NOW)), ops.Tombstone)
