@@ -77,6 +77,21 @@ def test_a_kms_that_hangs_is_away_within_a_bound_and_not_asked_each_time(
     assert later.load(later.put("x").id) == "x"
 
 
+def test_a_kms_that_wants_to_end_the_process_has_failed_and_is_asked_again(tmp_path: Path) -> None:
+    answers = [SystemExit(3), KeyboardInterrupt()]
+
+    def kms(action: str, key: bytes) -> bytes:
+        if answers:
+            raise answers.pop()
+        return key[::-1]
+
+    session = ResultStore(tmp_path / "store", keys=kms, spool="").session("s")
+    for name in ("KeyboardInterrupt", "SystemExit"):
+        with pytest.raises(StoreUnavailable, match=f"did not wrap: {name}$"):
+            session.put("text")
+    assert session.load(session.put("text").id) == "text"
+
+
 def test_two_that_add_a_key_at_once_lose_none(key: Path) -> None:
     threads = [threading.Thread(target=add_key, args=(key,)) for _ in range(6)]
     for thread in threads:

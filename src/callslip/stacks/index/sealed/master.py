@@ -332,13 +332,15 @@ class Kms:
             raise SettingsError(f"keys=: {name}() gave a {type(answer).__name__}; give bytes")
         return bytes(answer)
 
-    def _in_time(self, name: str, does: Callable[[], object]) -> tuple[object, Exception | None]:
-        got: list[tuple[object, Exception | None]] = []
+    def _in_time(
+        self, name: str, does: Callable[[], object]
+    ) -> tuple[object, BaseException | None]:
+        got: list[tuple[object, BaseException | None]] = []
 
         def ask() -> None:
             try:
                 got.append((does(), None))
-            except Exception as error:  # noqa: BLE001 - raised again by who waits
+            except BaseException as error:  # noqa: BLE001 - told by who waits, whatever it is
                 got.append((None, error))
 
         context = contextvars.copy_context()
