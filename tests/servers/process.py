@@ -20,6 +20,9 @@ from pathlib import Path
 START_SECONDS = 60
 """How long a server may take to answer: a cold machine with two cores at work, not a measure."""
 
+MEMORY_BYTES = 6 * 1024**3
+"""Two test processes make some hundred databases each, of 8 MB and what is in them."""
+
 # Outlives a test run that is killed, and then ends what that left behind. A line of its input is
 # `+ pid signal folder` for what was started, `- pid` for what has been stopped.
 _WATCH = """
@@ -53,10 +56,10 @@ class Server:
     signal = signal.SIGTERM
     refuses_root = False
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, place: str | None = None) -> None:
         self.name = name
         self.port = free_port()
-        self.folder = Path(tempfile.mkdtemp(prefix=f"callslip-{name}-"))
+        self.folder = Path(tempfile.mkdtemp(prefix=f"callslip-{name}-", dir=place))
         self._process: subprocess.Popen[bytes] | None = None
         self._owner = os.getpid()
         atexit.register(self.close)
@@ -131,6 +134,18 @@ class Server:
             except subprocess.TimeoutExpired:
                 continue
         _watch(f"- {process.pid}")
+
+
+def memory_place() -> str | None:
+    """Where files never wait for a disk; None where that has no room for what tests make of them,
+    or programs in it may not run."""
+    place = "/dev/shm"
+    try:
+        found = os.statvfs(place)
+    except OSError:
+        return None
+    roomy = found.f_bavail * found.f_frsize > MEMORY_BYTES
+    return place if roomy and not found.f_flag & os.ST_NOEXEC else None
 
 
 def free_port() -> int:
