@@ -196,3 +196,9 @@ class RunGone(CallslipError, LookupError):
 
 class NotRestorable(CallslipError):
     """A stored Python object needs a class that is not importable in this process."""
+
+
+def in_words(error: OSError) -> str:
+    """What the system refused, without its number: `Permission denied: /some/folder`."""
+    parts = (error.strerror, error.filename) if error.strerror else (error,)
+    return ": ".join(str(part) for part in parts if part)

@@ -71,13 +71,17 @@ class Operating(Tending):
         read back and deleted, and the servers' clocks are compared with this machine's."""
         from callslip.stacks import checking
 
-        return self.run_flow(checking.examine(self._spool_waits(), time.time))
+        return self.run_flow(
+            checking.examine(self._spool_waits(), time.time, self._spool_blocked())
+        )
 
     async def aexamine(self) -> Health:
         """`examine`, off the event loop."""
         from callslip.stacks import checking
 
-        return await self.arun_flow(checking.examine(self._spool_waits(), time.time))
+        return await self.arun_flow(
+            checking.examine(self._spool_waits(), time.time, self._spool_blocked())
+        )
 
     # --- its version ---
 

@@ -265,8 +265,11 @@ def _scheme_of(url: str) -> str:
 
 def place_of(settings: Settings) -> Place:
     """Resolve `url` and `payloads`. Raises `SettingsError` for a URL that nothing here opens."""
+    from callslip.stacks.payloads import check_place, mistyped
+
     url = settings.url if settings.url is not None else ".callslip"
     scheme = _scheme_of(url)
+    check_place(settings.payloads or "")
     if url == ":memory:" or (scheme == "memory"):
         return Place(None, settings.payloads or "memory://")
     if scheme in _SERVERS:
@@ -277,8 +280,10 @@ def place_of(settings: Settings) -> Place:
         if payloads is None:
             raise SettingsError(
                 f"payloads=None: the index {address.shown} has no folder of its own; give "
-                "payloads='s3://bucket/prefix' (gs://, az://) or a folder that all workers see"
+                "payloads='s3://bucket/prefix' (gs://, az://) or a folder that all workers see, or "
+                "write it into the URL: ?payloads=s3://bucket/prefix"
             )
+        check_place(payloads)
         return Place(None, payloads, url)
     if scheme == "sqlite":
         # sqlite:///relative and sqlite:////absolute, as SQLAlchemy writes them
@@ -296,6 +301,8 @@ def place_of(settings: Settings) -> Place:
             f"url='{scheme}://…': give a folder, sqlite:///path/to/index.db, postgresql://host/database "
             "or file:///folder; object stores go into payloads="
         )
+    elif name := mistyped(url):  # a folder of that name is not what was meant, nor seen by others
+        raise SettingsError(f"url='{name}…': write {name}://…, or for a folder of such a name ./…")
     elif _PQ_WORDS.match(url):  # a folder of that name would tell the password
         raise SettingsError(
             "url='…=…': for an index in PostgreSQL write postgresql://user:password@host:port/database; "

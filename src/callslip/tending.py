@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -236,3 +237,11 @@ class Tending:
     def _spool_waits(self) -> bool:
         folder = self._spool_folder
         return folder is not None and (folder / "index.db").exists()
+
+    def _spool_blocked(self) -> str:
+        """The folder on the spool's path that nothing can be made in; "" where all is well."""
+        folder = self._spool_folder
+        while folder is not None and not os.path.lexists(folder):
+            folder = folder.parent
+        usable = folder is None or os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK)
+        return "" if usable else str(folder)

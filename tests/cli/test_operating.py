@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from callslip import ResultStore
+from callslip.stacks import checking
 from callslip.stacks.index.copying import newest_version
 from tests.cli.shell import here
 from tests.servers.s3 import Moto
@@ -87,6 +88,26 @@ def test_health_asks_for_the_bucket_of_a_store_that_has_put_nothing_there_yet(
     missing = ResultStore(payloads="s3://no-such-bucket/p", **given)  # type: ignore[arg-type]
     (problem,) = missing.health().problems
     assert problem.startswith("payloads: the object store: ")
+
+
+def test_doctor_says_that_the_spool_could_take_nothing(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    store = ResultStore(tmp_path / "store", spool=tmp_path / "file" / "spool")
+    (problem,) = store.examine().problems
+    assert problem.startswith(f"spool: {tmp_path / 'file'} cannot be written to")
+    assert store.health().ok, "a look writes nothing, and a run needs no spool"
+
+
+def test_clocks_that_agree_are_told_without_a_sign_of_their_own() -> None:
+    said = checking._clock({"index": -0.04, "payloads": -0.31, "other": 2.0}).said
+    assert said == "against this machine: index +0.0 s, payloads -0.3 s, other +2.0 s"
+
+
+def test_what_the_system_refuses_is_told_without_its_number(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    store = ResultStore(tmp_path / "file", payloads=tmp_path / "file", spool="")
+    said = str(store.examine().problems)
+    assert "Not a directory" in said and "Errno" not in said
 
 
 def test_health_never_raises(tmp_path: Path) -> None:

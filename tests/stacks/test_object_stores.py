@@ -208,6 +208,30 @@ def test_an_endpoint_without_tls_that_was_not_allowed_says_so(
         open_payloads(s3.url()).run(PutObject("a.cslip", [b"x"]))
 
 
+@pytest.mark.parametrize("name", ["AWS_ENDPOINT_URL", "AWS_ENDPOINT"])
+def test_an_endpoint_without_its_scheme_is_a_setting_and_no_panic(
+    s3: Moto, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, f"127.0.0.1:{s3.port}")
+    with pytest.raises(SettingsError, match=f"^{name}: write http:// or https:// before the host$"):
+        open_payloads(s3.url()).run(PutObject("a.cslip", [b"x"]))
+
+
+def test_a_panic_of_the_library_is_a_store_that_failed_and_ends_no_tool(
+    s3: Moto, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class PanicException(BaseException):
+        """What the library raises, which is no Exception."""
+
+    def panics(*_: object, **__: object) -> None:
+        raise PanicException("with a word of theirs")
+
+    monkeypatch.setattr(library.obstore(), "put", panics)
+    with pytest.raises(StoreUnavailable, match="its library cannot do") as caught:
+        open_payloads(s3.url()).run(PutObject("a.cslip", [b"x"]))
+    assert caught.value.reason == "failed" and "theirs" not in str(caught.value)
+
+
 def test_the_environment_may_give_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
     for scheme, prefix in (("s3", "AWS"), ("gs", "GOOGLE"), ("az", "AZURE")):
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", "x")

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from callslip import ResultStore
 from callslip.errors import PayloadDamaged, SettingsError, StoreUnavailable
 from callslip.stacks.ops import DeleteObjects, Get, ListObjects, PutObject, ReadObject
 from callslip.stacks.payloads import Payloads, folder, open_payloads
@@ -71,6 +72,30 @@ def test_what_is_no_payload_store_is_refused_by_name() -> None:
             open_payloads(wrong)
     with pytest.raises(SettingsError):
         open_payloads("s3://").run(ReadObject(key("a"), 0, 1))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["s3:/bucket/p", "s3:bucket", "S3//bucket", "gs:/b", "az//c", "file:/tmp/x", "s4://b", "s3://"],
+)
+def test_a_mistyped_place_is_refused_where_the_store_is_made_and_is_no_folder(
+    wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SettingsError, match="write .*://…|give .*://"):
+        ResultStore("store", payloads=wrong)
+    with pytest.raises(SettingsError):
+        ResultStore(f"postgresql://h/db?payloads={wrong}")
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "wrong", ["postgresql:/h/db", "postgresql//h/db", "postgres:h", "sqlite:/x", "https:/h"]
+)
+def test_a_mistyped_index_is_refused_and_is_no_folder(wrong: str) -> None:
+    with pytest.raises(SettingsError, match="write .*://…, or for a folder of such a name ./…"):
+        ResultStore(wrong)
+    ResultStore(f"./{wrong}")
 
 
 def test_opening_and_reading_make_nothing(tmp_path: Path) -> None:

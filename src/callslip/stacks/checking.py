@@ -78,9 +78,9 @@ def look(spool: bool) -> Flow[Health]:
     return Health(_said_once(checks), time.monotonic() - began)
 
 
-def examine(spool: bool, wall: Callable[[], float]) -> Flow[Health]:
+def examine(spool: bool, wall: Callable[[], float], blocked: str = "") -> Flow[Health]:
     """As `look`, and besides: the index is written to, an object is put, read back and deleted,
-    and the clocks are compared with `wall`."""
+    and the clocks are compared with `wall`. `blocked`: a folder that the spool cannot be made in."""
     began = time.monotonic()
     clocks: dict[str, float] = {}
     known: list[IndexFacts] = []
@@ -91,7 +91,7 @@ def examine(spool: bool, wall: Callable[[], float]) -> Flow[Health]:
     ]
     if clocks:
         checks.append(_clock(clocks))
-    checks.append((yield from _spool(spool)))
+    checks.append(_blocked(blocked) if blocked else (yield from _spool(spool)))
     return Health(_said_once(checks), time.monotonic() - began)
 
 
@@ -125,7 +125,8 @@ _ADVICE = {
     "timed out": "see what holds the server up: locks, load, the network between",
     "locked": "see which other process writes to the file for so long",
     "disk full": "make room, or give the store another place",
-    "permission denied": "see docs/postgres.md and docs/object-storage.md for the rights it needs",
+    "permission denied": "see user, password and rights (docs/postgres.md, docs/object-storage.md); of "
+    "a folder, whose it is",
     "over quota": "raise the quota, or delete what is not needed",
     "failed": "change what the message names, or see the server's own log for the same moment",
 }
@@ -176,10 +177,19 @@ def _keys(facts: IndexFacts) -> Check:
 
 
 def _clock(clocks: dict[str, float]) -> Check:
-    said = ", ".join(f"{part} {apart:+.1f} s" for part, apart in clocks.items())
+    said = ", ".join(f"{part} {round(apart, 1) + 0.0:+} s" for part, apart in clocks.items())
     ok = all(abs(apart) <= SKEW_SECONDS for apart in clocks.values())
     advice = "set the clocks by a time server: retention and the age of orphans go by them"
     return Check("clock", ok, f"against this machine: {said}", "" if ok else advice)
+
+
+def _blocked(folder: str) -> Check:
+    return Check(
+        "spool",
+        False,
+        f"{folder} cannot be written to: while the store is away no result would be kept",
+        "give spool= or XDG_STATE_HOME a folder of this user's, or spool='' for none",
+    )
 
 
 def _spool(waits: bool) -> Flow[Check]:

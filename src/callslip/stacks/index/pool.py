@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from callslip.errors import StoreUnavailable
+from callslip.errors import StoreUnavailable, in_words
 from callslip.limits import BUSY_SECONDS
 from callslip.stacks.index import schema
 from callslip.stacks.index.reserve import Reserve
@@ -52,13 +52,14 @@ _ERRNOS = {
 
 def unavailable(error: sqlite3.Error | OSError, where: str) -> StoreUnavailable:
     """The error of ours that a backend's error becomes; the message names the file, not the SQL."""
+    why = str(error)
     if isinstance(error, OSError):
-        reason = _ERRNOS.get(error.errno or 0, "failed")
+        reason, why = _ERRNOS.get(error.errno or 0, "failed"), in_words(error)
     else:
         reason = _REASONS.get(primary_code(error), "failed")
         if primary_code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-            error = sqlite3.DatabaseError(f"{error}; put back a backup of it, or move it away")
-    return StoreUnavailable(f"the index {where} could not answer: {error}", reason=reason)
+            why += "; put back a backup of it, or move it away"
+    return StoreUnavailable(f"the index {where} could not answer: {why}", reason=reason)
 
 
 def primary_code(error: sqlite3.Error) -> int:

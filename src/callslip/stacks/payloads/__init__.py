@@ -25,7 +25,7 @@ from callslip.stacks.ops import (
 )
 from callslip.stacks.savedops import MovePlain
 
-__all__ = ["Payloads", "open_payloads"]
+__all__ = ["Payloads", "check_place", "open_payloads"]
 
 T = TypeVar("T")
 Listed: TypeAlias = Sequence[tuple[str, int, float]]
@@ -40,6 +40,39 @@ _FOLDER = re.compile(rf"{_SEGMENT}(?:/{_SEGMENT})*")
 _SCHEMES = ("memory", "s3", "s3a", "gs", "az", "adl", "azure", "abfs", "abfss")
 
 
+_MISTYPED = re.compile(
+    rf"({'|'.join((*_SCHEMES, 'file', 'sqlite', 'postgresql', 'postgres', 'https?'))})(:(?!//)|//)",
+    re.IGNORECASE,
+)
+"""How a URL begins that lacks a slash or a colon, and would be a folder here of that name."""
+
+
+def mistyped(where: str) -> str:
+    """The scheme of a URL without its `://`; "" for any other text."""
+    found = _MISTYPED.match(where)
+    return found[1] if found else ""
+
+
+def check_place(where: str) -> None:
+    """Raises SettingsError for a text that names no payload store, whatever stands there."""
+    if scheme := mistyped(where):
+        raise SettingsError(
+            f"payloads='{scheme}…': write {scheme}://…, or for a folder of such a name ./…"
+        )
+    if "://" not in where:
+        return
+    url = urlsplit(where)
+    if url.scheme not in (*_SCHEMES, "file"):
+        raise SettingsError(
+            f"payloads={url.scheme}://… is not known; give a folder, file://, "
+            + ", ".join(f"{scheme}://" for scheme in _SCHEMES)
+        )
+    if not url.netloc and url.scheme not in ("memory", "file"):
+        raise SettingsError(
+            f"payloads='{url.scheme}://' names no bucket: give {url.scheme}://bucket/prefix"
+        )
+
+
 def open_payloads(where: str | Path) -> Payloads:
     """The payload store at a folder path, `file:///…`, `memory://`, `s3://bucket/prefix`, `gs://…`
     or `az://…`. Nothing is opened or made before the first operation.
@@ -51,6 +84,7 @@ def open_payloads(where: str | Path) -> Payloads:
         if not str(where):
             raise SettingsError("payloads='' names no folder")
         return _folder(Path(where))
+    check_place(where)
     url = urlsplit(where)
     if url.scheme == "file":
         plain = url.query == "plain"
@@ -61,11 +95,6 @@ def open_payloads(where: str | Path) -> Payloads:
                 "file:///some/folder?plain"
             )
         return _folder(Path(unquote(url.path)), plain)
-    if url.scheme not in _SCHEMES:
-        raise SettingsError(
-            f"payloads={url.scheme}://… is not known; give a folder, file://, "
-            + ", ".join(f"{scheme}://" for scheme in _SCHEMES)
-        )
     from callslip.stacks.payloads.objects import ObjectPayloads
 
     return ObjectPayloads(where)

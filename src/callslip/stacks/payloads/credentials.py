@@ -39,6 +39,7 @@ _CLIENT = (
     "timeout",
     "user_agent",
 )
+_ENDPOINTS = ("aws_endpoint", "aws_endpoint_url", "aws_endpoint_url_s3", "azure_storage_endpoint")
 _ELSEWHERE = (
     "AWS_ACCESS_KEY_ID",
     "AWS_WEB_IDENTITY_TOKEN_FILE",
@@ -53,13 +54,17 @@ _METADATA = "http://169.254.169.254"
 def options(scheme: str) -> dict[str, Any]:
     """What `obstore.store.from_url` is given for a URL of that scheme.
 
-    Raises SettingsError for a profile that is not there, and StoreUnavailable (`permission denied`)
+    Raises SettingsError for a profile that is not there and an endpoint that is no URL, and StoreUnavailable (`permission denied`)
     where no credentials are to be had.
     """
     if scheme == "memory":
         return {}
     environment = {name.lower(): value for name, value in os.environ.items()}
     prefix = _PREFIXES.get(scheme, "azure_")
+    for name in _ENDPOINTS:
+        value = environment.get(name, "")
+        if name.startswith(prefix) and value and "://" not in value:  # the library would panic
+            raise SettingsError(f"{name.upper()}: write http:// or https:// before the host")
     # Options given here replace those that obstore takes from the environment: so both are given.
     client: dict[str, Any] = {
         "connect_timeout": timedelta(seconds=limits.OBJECT_CONNECT_SECONDS),

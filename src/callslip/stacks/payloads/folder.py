@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 
-from callslip.errors import StoreUnavailable
+from callslip.errors import StoreUnavailable, in_words
 from callslip.stacks.payloads import Listed, Payloads, is_ours
 
 
@@ -198,4 +198,4 @@ def named() -> Iterator[None]:
         yield
     except OSError as error:
         reason = _REASONS.get(error.errno or 0, "failed")
-        raise StoreUnavailable(f"the payload folder: {error}", reason=reason) from error
+        raise StoreUnavailable(f"the payload folder: {in_words(error)}", reason=reason) from error

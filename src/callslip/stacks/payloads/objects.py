@@ -209,6 +209,11 @@ def _named(obstore: Any) -> Iterator[None]:
         else:
             reason = "failed"
         raise StoreUnavailable(_told(error), reason=reason) from None
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # the library's own, and no Exception
+            raise
+        said = "the object store: its library cannot do with an option of this environment"
+        raise StoreUnavailable(said, reason="failed") from None
 
 
 def _bucket_is_there(error: FileNotFoundError) -> None:
