@@ -77,6 +77,23 @@ def test_a_kms_that_hangs_is_away_within_a_bound_and_not_asked_each_time(
     assert later.load(later.put("x").id) == "x"
 
 
+def test_a_kms_that_hangs_is_waited_for_once_for_the_store_and_its_spool(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "KMS_SECONDS", 0.05)
+    over, asked = threading.Event(), []
+
+    def kms(action: str, key: bytes) -> bytes:
+        asked.append(action)
+        over.wait(60)
+        return key
+
+    store = ResultStore(tmp_path / "store", keys=kms, spool=tmp_path / "spool")
+    assert store.session("s").offload("text\n" * 20_000, tool="t").handle is None
+    over.set()
+    assert asked == ["wrap"]
+
+
 def test_a_kms_that_wants_to_end_the_process_has_failed_and_is_asked_again(tmp_path: Path) -> None:
     answers = [SystemExit(3), KeyboardInterrupt()]
 
