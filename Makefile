@@ -19,7 +19,7 @@ help: ## what can be made
 # The stamp is newer than what decides the contents of the environment: a second run starts at once.
 $(VENV)/.stamp: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "callslip needs Python 3.11 or newer; this is " + sys.version.split()[0])'
-	@echo "setting up $(VENV) …"
+	@echo "setting up $(VENV), once: a minute or two …"
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
 	@$(PY) $(PIP) install --upgrade 'pip>=25.1'
 	@$(PY) $(PIP) install --constraint constraints.txt --group dev --editable .

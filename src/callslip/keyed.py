@@ -89,4 +89,6 @@ class Keyed:
 
     def _needs_keys(self, verb: str) -> None:
         if self.settings.keys is None:
-            raise SettingsError(f"{verb}: this store has no keys; give keys= when it is made")
+            raise SettingsError(
+                f"{verb}: this store was opened without keys; give keys= (callslip: --keys)"
+            )

@@ -4,7 +4,7 @@ import json
 import stat
 from pathlib import Path
 
-from tests.cli.shell import here
+from tests.cli.shell import here, shell
 
 
 def test_a_key_file_is_made_given_rotated_and_its_session_shredded(tmp_path: Path) -> None:
@@ -39,3 +39,20 @@ def test_a_key_file_is_made_given_rotated_and_its_session_shredded(tmp_path: Pat
     assert shredded.stdout == "1 result gone, and their keys\n"
     assert here(tmp_path, "read", id, *sealed).exit_code == 3
     assert here(tmp_path, "keys", "rotate").exit_code == 2
+
+
+def test_a_warning_of_the_library_is_a_line_of_the_commands(tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    assert here(tmp_path, "keys", "new", str(key)).exit_code == 0
+    key.chmod(0o644)
+    done = shell(tmp_path, "--keys", str(key), "put", "-q", "-", stdin=b"x")
+    assert done.returncode == 0, done.stderr
+    said = f"callslip: the key file {key} can be read by others: chmod 600 it\n"
+    assert done.stderr.decode() == said
+
+
+def test_a_store_without_keys_has_none_to_rotate_and_the_option_is_named(tmp_path: Path) -> None:
+    assert here(tmp_path, "put", "-q", "-", stdin=b"x").exit_code == 0
+    for words in (["keys", "rotate"], ["--tenant", "t", "keys", "shred", "-y"]):
+        done = here(tmp_path, *words)
+        assert done.exit_code == 2 and "callslip: --keys" in done.stderr

@@ -14,6 +14,8 @@ __all__ = ["main"]
 
 def main() -> NoReturn:
     """What `callslip` and `python -m callslip` run. Ends the process with the command's status."""
+    from callslip.cli import out
     from callslip.cli.app import cli
 
+    out.listen()
     cli.main(prog_name="callslip")

@@ -137,6 +137,21 @@ def complain(words: str, status: int) -> int:
     return status
 
 
+def listen() -> None:
+    """Tell the library's warnings as lines of ours, on stderr: no traceback, nothing a terminal
+    obeys."""
+    import logging
+
+    class Line(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            return f"callslip: {one_line(record.getMessage())}"
+
+    handler = logging.StreamHandler()
+    handler.setLevel(logging.WARNING)
+    handler.setFormatter(Line())
+    logging.getLogger("callslip").addHandler(handler)
+
+
 def flush() -> None:
     """Everything printed so far is on its way, or the error is raised here."""
     try:
