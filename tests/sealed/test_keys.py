@@ -206,6 +206,23 @@ def test_a_key_file_that_cannot_be_read_for_a_moment_stops_no_worker_that_has_it
     assert again.session("s", tenant="new").load(id) == "second"
 
 
+def test_a_key_file_that_is_exchanged_for_another_seals_nothing_new(
+    tmp_path: Path, key: str
+) -> None:
+    store = ResultStore(tmp_path / "store", keys=key, spool="")
+    store.session("s", tenant="acme").put("first")
+    whole = Path(key).read_text()
+    new_key_file(tmp_path / "other.key")
+    Path(key).write_text((tmp_path / "other.key").read_text())
+    with pytest.raises(SettingsError, match="not among the keys there"):
+        store.session("s", tenant="new").put("second")
+    Path(key).write_text(whole)
+    id = store.session("s", tenant="new").put("second").id
+    again = ResultStore(tmp_path / "store", keys=key, spool="")
+    assert again.session("s", tenant="new").load(id) == "second"
+    assert again.verify().ok
+
+
 def test_the_keys_of_sessions_are_rotated_over_and_over(tmp_path: Path, store: ResultStore) -> None:
     ids = {}
     for turn in range(6):

@@ -162,8 +162,8 @@ class Ring:
                 "digests": to_token(digests),
                 "keys": {"1": to_token(fresh())},
             }
-            added = self._master_key.added(self._index, f"t:{token}", json.dumps(blob).encode())
-            found = self._tenant_in(*added)
+            made, root = json.dumps(blob).encode(), self._index.run(GetKey(_ROOT))
+            found = self._tenant_in(*self._master_key.added(self._index, f"t:{token}", made, root))
         return found
 
     def tenant_of(self, token: str) -> Tenant | None:

@@ -36,9 +36,17 @@ class Wrapping:
         told = {"by": by, "key": to_token(wrapped), "box": to_token(sealed)}
         return KeyRow(name, json.dumps(told).encode(), self._clock())
 
-    def added(self, index: Runs, name: str, blob: bytes) -> tuple[KeyRow, bytes]:
-        """Add a row, or take the one that another was first with; and what is in it."""
-        own = self.wrapped(name, blob)
+    def added(
+        self, index: Runs, name: str, blob: bytes, beside: KeyRow | None = None
+    ) -> tuple[KeyRow, bytes]:
+        """Add a row, or take the one that another was first with; and what is in it.
+
+        Raises `SettingsError` where the keys, as they are now, do not open the row that is `beside`:
+        a key file that was exchanged for another would seal what its store's own cannot open.
+        """
+        own = self.wrapped(name, blob)  # which reads the file
+        if beside is not None:
+            self.opened(beside)
         row = index.run(AddKey(own))
         return row, blob if row.wrapped == own.wrapped else self.opened(row)
 
