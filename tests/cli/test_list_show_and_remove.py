@@ -100,6 +100,30 @@ def test_rm_removes_by_id_and_names_what_is_not_here(tmp_path: Path, session: Se
     assert "deleted" in here(tmp_path, "read", two.id).stderr
 
 
+def test_rm_of_what_another_session_shares_removes_nothing_and_says_so(tmp_path: Path) -> None:
+    store = ResultStore(tmp_path / ".callslip", audit=True)
+    owner = store.session("owner")
+    id = owner.put("text\n" * 99, tool="t").id
+    owner.share(id, with_session="cli", seconds=600)
+    done = here(tmp_path, "rm", id)
+    assert done.exit_code == 3 and done.stdout == ""
+    assert (
+        done.stderr
+        == f"callslip: rm: {id} is another session's, which shares it: it can remove it\n"
+    )
+    assert owner.handle(id).id == id
+
+
+def test_rm_tells_the_audit_of_the_removal_and_of_no_look_before_it(
+    tmp_path: Path, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id = session.put("text\n", tool="t").id
+    monkeypatch.setenv("CALLSLIP_AUDIT", "1")
+    assert here(tmp_path, "rm", id).exit_code == 0
+    store = ResultStore(tmp_path / ".callslip", audit=True)
+    assert [entry.action for entry in store.audit()] == ["deleted", "erased"]
+
+
 def test_rm_of_a_whole_session_needs_a_yes(tmp_path: Path, session: Session) -> None:
     session.put("one")
     other = ResultStore(tmp_path / ".callslip").session("other")

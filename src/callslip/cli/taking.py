@@ -151,13 +151,16 @@ def rm(ctx: click.Context, ids: tuple[str, ...], session_all: bool, yes: bool) -
     status = 0
     for id in ids:
         try:
-            session.handle(id)
-            removed = session.delete(id)
+            if not session.delete(id):
+                session.handle(id)  # says that it is unknown, or gone
+                said = f"{id} is another session's, which shares it: it can remove it"
+                status = out.complain(f"rm: {said}", 3)
+                continue
         except HandleError as error:
             status = out.complain(f"rm: {error}", 3)
             continue
         if held.json:
-            out.json({"id": id, "removed": removed})
+            out.json({"id": id, "removed": True})
     return status
 
 
