@@ -295,16 +295,17 @@ def reach_of(
     return tenant, "" if session is not None and user is None else user, session
 
 
-def subjects_of(subject: object) -> tuple[str, ...]:
-    """Whom a result is about, as `subject=` says it: a name, or several. Raises `SettingsError`."""
+def subjects_of(subject: object, name: str = "subject") -> tuple[str, ...]:
+    """Whom a result is about, as `subject=` says it: a name, or several. Raises `SettingsError`,
+    which calls it `name`."""
     if subject is None:
         return ()
     names = (subject,) if isinstance(subject, str) else subject
     if not isinstance(names, list | tuple | set | frozenset) or not all(
-        isinstance(name, str) and 0 < len(name) <= limits.SUBJECT_CHARS for name in names
+        isinstance(each, str) and 0 < len(each) <= limits.SUBJECT_CHARS for each in names
     ):
         raise SettingsError(
-            f"subject={subject!r}: give a name of at most {limits.SUBJECT_CHARS} characters, or "
+            f"{name}={subject!r}: give a name of at most {limits.SUBJECT_CHARS} characters, or "
             "several in a list"
         )
     return tuple(dict.fromkeys(names))

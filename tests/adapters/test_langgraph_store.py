@@ -355,3 +355,11 @@ def test_a_credential_is_refused_and_the_rest_of_its_batch_is_not_lost(store: Fa
 def test_what_json_cannot_hold_is_told(store: FactStore) -> None:
     with pytest.raises(ValueError, match="JSON"):
         store.put(("a",), "k", {"x": object()})
+
+
+def test_the_audit_tells_ids_of_items_and_no_key(tmp_path: Path) -> None:
+    kept = ResultStore(tmp_path / "store", audit=True)
+    store = FactStore(kept)
+    store.put(("ana",), "ana@example.com", {"text": "Ana reads tables"})
+    assert store.get(("ana",), "bob@example.com") is None
+    assert {entry.id[:4] for entry in kept.audit()} <= {"mem_", ""}

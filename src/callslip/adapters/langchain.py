@@ -26,22 +26,23 @@ from callslip.adapters.langchain_desk import Desk
 from callslip.adapters.langchain_exempt import exempt
 from callslip.adapters.langchain_node import OffloadToolNode
 from callslip.adapters.langchain_results import arrived
-from callslip.adapters.langchain_scope import ScopeOf, in_view, located, messages_of, scope_of
+from callslip.adapters.langchain_scope import in_view, messages_of, scope_of, subject_of
+from callslip.adapters.langchain_sessions import ScopeOf, Sessions, SubjectOf
 from callslip.adapters.langchain_sweep import summarised, swept
 from callslip.adapters.langchain_tools import ReadBack, read_backs, told
 from callslip.errors import SettingsError
-from callslip.handle import Scope
 from callslip.limits import HARD_CAP_CHARS, PAGE_CAP_CHARS, TURN_CHARS
 from callslip.stacks.ops import Flow
 from callslip.store import ResultStore
 
-__all__ = ["Offload", "ReadBack", "exempt", "offload_tool_node", "scope_of"]
+__all__ = ["Offload", "ReadBack", "exempt", "offload_tool_node", "scope_of", "subject_of"]
 
 
-class Offload(AgentMiddleware[Any, Any, Any]):
+class Offload(Sessions, AgentMiddleware[Any, Any, Any]):
     """Middleware for `create_agent`: what is too long for the window is stored as it arrives.
     scope           whose results a run's are, from its config: by default `scope_of`, which takes
                     `thread_id` as the session, `user_id` and `tenant_id` where given
+    subject         whom they are about, from its config: by default its `subject_id`
     shared          a sub-agent or sub-graph reads what the graph above stored, and the other way
                     round; without it, it has a session of its own
     turn_chars      what the results of one turn may take together, the largest are offloaded
@@ -56,6 +57,7 @@ class Offload(AgentMiddleware[Any, Any, Any]):
         store: ResultStore,
         *,
         scope: ScopeOf = scope_of,
+        subject: SubjectOf = subject_of,
         shared: bool = False,
         turn_chars: int | None = TURN_CHARS,
         hard_cap_chars: int = HARD_CAP_CHARS,
@@ -67,25 +69,19 @@ class Offload(AgentMiddleware[Any, Any, Any]):
             raise SettingsError(
                 f"hard_cap_chars={hard_cap_chars!r}: give {PAGE_CAP_CHARS} (a page) or more"
             )
-        self.store = store
-        self._scope_of = scope
-        self._shared = shared
+        self._found_by(store, scope, subject, shared)
         self.turn_chars = turn_chars
         self._caps = hard_cap_chars, media_chars
         self.reads_back = read_back  # also where somebody else binds the tools
-        self.read_back_tools = read_backs(store, self.scope)
+        self.read_back_tools = read_backs(store, self.session)
         self.tools = self.read_back_tools if read_back else []
 
     in_view = staticmethod(in_view)
 
-    def scope(self, config: RunnableConfig, state: object = (), *, parent: bool = False) -> Scope:
-        """Whose results those of this run are, at this place of the graph. For `store.session`."""
-        return located(self._scope_of(config), config, state, shared=self._shared, parent=parent)
-
     def desk(self, config: RunnableConfig, state: object, reader: bool, **call: Any) -> Desk:
         """Where the results of this run go; for the nodes that share these settings."""
-        own, above = self.scope(config, state), self.scope(config, state, parent=True)
-        return Desk(self.store, own, above, reader, *self._caps, seen=self.in_view(state), **call)
+        own, above = self.session(config, state), self.session(config, state, parent=True)
+        return Desk(own, above, reader, *self._caps, seen=self.in_view(state), **call)
 
     def _arrived(self, request: ToolCallRequest, result: Any) -> Flow[Any] | None:
         if isinstance(request.tool, ReadBack) or getattr(request.tool, "return_direct", False):

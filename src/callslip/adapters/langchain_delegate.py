@@ -104,13 +104,13 @@ def delegate_tool(
 ) -> StructuredTool:
     """`delegate` as a tool that the asker's model calls, with a task and named inputs.
 
-    With the asker's `Offload` in place of a session, it is the session of whichever run calls.
+    With the asker's `Offload` in place of a session, it is the session of whichever run calls,
+    and what the sub-agent leaves is about whom that run is.
     """
 
     def made(runtime: ToolRuntime) -> Delegation:
-        own = session
-        if isinstance(own, Offload):
-            own = Session(own.store, own.scope(runtime.config, runtime.state))
+        given = session
+        own = given.session(runtime.config, runtime.state) if isinstance(given, Offload) else given
         return _made(model, own, max_result_tokens, middleware, **options)
 
     def call(runtime: ToolRuntime, task: str, inputs: dict[str, Any] | None = None) -> str:

@@ -34,10 +34,9 @@ def mark_of(content: object) -> str:
 class Desk:
     """One tool call's results, and where they go."""
 
-    store: ResultStore
-    scope: Scope
-    parent: Scope
-    """The scope of the graph above: where a `Command` for it lands."""
+    session: Session
+    parent: Session
+    """The session of the graph above: where a `Command` for it lands."""
     reader: bool
     """Whether a read-back tool is bound where the result is going."""
     hard_cap: int
@@ -54,13 +53,23 @@ class Desk:
     seen: Callable[[str], bool] | None = None
     """Whether an earlier handle is among the messages that the model will see."""
 
+    @property
+    def store(self) -> ResultStore:
+        """The store that they go to."""
+        return self.session.store
+
+    @property
+    def scope(self) -> Scope:
+        """Whose they are."""
+        return self.session.scope
+
     def stays(self, value: object) -> bool:
         """Whether the value may stay in the window as it is."""
         if self.is_stand_in(value):
             return True
         if self.force or (size_of(value, self.hard_cap) or 0) > self.hard_cap:
             return False
-        return self.exempt or self._session._stays(value, self.tool)
+        return self.exempt or self.session._stays(value, self.tool)
 
     def inline(self, value: Any) -> Any:
         """A value that stays, as the model may see it; also one that only looks like a stand-in."""
@@ -78,12 +87,8 @@ class Desk:
         return isinstance(value, str) and value.startswith("<result ") and len(value) <= most
 
     def call(self, status: str = "") -> Call:
-        """Which call it was, as the store knows calls."""
-        return self._session._call(self.tool, self.args, self.call_id, status)
-
-    @property
-    def _session(self) -> Session:
-        return Session(self.store, self.scope)
+        """Which call it was, as the store knows calls, and whom its result is about."""
+        return self.session._call(self.tool, self.args, self.call_id, status)
 
 
 def shown(desk: Desk, value: object, status: str = "") -> Flow[object]:

@@ -26,9 +26,10 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import StructuredTool
 from langgraph.prebuilt import ToolRuntime
 
-from callslip.adapters.langchain_scope import scope_of
+from callslip.adapters.langchain_scope import SubjectOf, scope_of, subject_of
 from callslip.adapters.langchain_tools import answered
 from callslip.errors import SettingsError
+from callslip.governing import subjects_of
 from callslip.patterns.memory import Keeps, Memory
 from callslip.patterns.memory_tools import MemoryTool
 
@@ -60,15 +61,21 @@ class Remembers(AgentMiddleware[Any, Any, Any]):
     """Middleware for `create_agent`: the tools `remember`, `recall` and `forget`, and nothing else.
 
     namespace   whose facts a run's are, from its config: by default `namespace_of`
+    subject     whom they are about, from its config: by default its `subject_id`
     options     those of `Memory`: `embed`, `screen`, `most_facts`, `most_bytes`
     """
 
     def __init__(
-        self, store: Keeps, *, namespace: NamespaceOf = namespace_of, **options: Any
+        self,
+        store: Keeps,
+        *,
+        namespace: NamespaceOf = namespace_of,
+        subject: SubjectOf = subject_of,
+        **options: Any,
     ) -> None:
         super().__init__()
         self.store = store
-        self._namespace_of = namespace
+        self._namespace_of, self._subject_of = namespace, subject
         self._options = options
         self._lock = threading.Lock()
         self._made: OrderedDict[object, tuple[dict[str, MemoryTool], str | None]] = OrderedDict()
@@ -77,13 +84,14 @@ class Remembers(AgentMiddleware[Any, Any, Any]):
 
     def memory(self, config: RunnableConfig) -> Memory:
         """The memory of a run, for a tool or a node of your own."""
-        return Memory(self.store, self._namespace_of(config), **self._options)
+        about = self._subject_of(config)
+        return Memory(self.store, self._namespace_of(config), subject=about, **self._options)
 
     def _tool(self, name: str, config: RunnableConfig, call_id: str | None) -> MemoryTool:
         """The tool of a conversation: it notices a call made twice in a row. One that is run again
         under the same id is a replay, and answered."""
         session = scope_of(config).session
-        whose = (self._namespace_of(config), session)
+        whose = (self._namespace_of(config), subjects_of(self._subject_of(config)), session)
         with self._lock:
             tools, last = self._made.pop(whose, (None, None))
             if tools is None or (call_id is not None and call_id == last):

@@ -35,11 +35,13 @@ class OffloadToolNode(ToolNode):
 
     def invoke(self, input: Any, config: Any = None, **kwargs: Any) -> Any:
         """Run the calls of the last message."""
+        self.offload.subjects(ensure_config(config))  # what is wrong is said before a tool is run
         output = super().invoke(input, config, **kwargs)
         return self.offload.store.run_flow(self._within(input, output, ensure_config(config)))
 
     async def ainvoke(self, input: Any, config: Any = None, **kwargs: Any) -> Any:
         """`invoke`, as a coroutine."""
+        self.offload.subjects(ensure_config(config))
         output = await super().ainvoke(input, config, **kwargs)
         flow = self._within(input, output, ensure_config(config))
         return await self.offload.store.arun_flow(flow)

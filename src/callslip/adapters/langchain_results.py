@@ -26,7 +26,7 @@ def arrived(desk: Desk, result: Any) -> Flow[Any]:
     if isinstance(result, ToolMessage) or _is_plain_message(result):
         return (yield from message(desk, result))
     if isinstance(result, Command):
-        there = replace(desk, scope=desk.parent) if result.graph == Command.PARENT else desk
+        there = replace(desk, session=desk.parent) if result.graph == Command.PARENT else desk
         update = yield from _update(there, result.update)
         return result if update is result.update else replace(result, update=update)
     if type(result) is list:

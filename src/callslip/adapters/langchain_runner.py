@@ -56,6 +56,7 @@ class AgentRunner:
         offload = Offload(
             task.session.store,
             scope=lambda config: task.session.scope,
+            subject=lambda config: task.session.subjects,
             shared=True,
             read_back=False,
         )

@@ -1,4 +1,5 @@
-"""Whose results a LangGraph run's are: read from its config, and from where in a graph it runs."""
+"""Whose results a LangGraph run's are, and whom they are about: read from its config, and from where
+in a graph it runs."""
 
 from __future__ import annotations
 
@@ -7,12 +8,17 @@ from dataclasses import replace
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import var_child_runnable_config
 
 from callslip.errors import SettingsError
+from callslip.governing import subjects_of
 from callslip.handle import Scope
 
 ScopeOf = Callable[[RunnableConfig], Scope]
 """From a run's config to whose results they are. An empty `session` means: take the transcript."""
+
+SubjectOf = Callable[[RunnableConfig], str | Sequence[str] | None]
+"""From a run's config to whom all that it stores is about."""
 
 
 def scope_of(config: RunnableConfig) -> Scope:
@@ -28,6 +34,19 @@ def scope_of(config: RunnableConfig) -> Scope:
         user=_word(user),
         tenant=_word(given.get("tenant_id")),
     )
+
+
+def subject_of(config: RunnableConfig) -> tuple[str, ...]:
+    """Whom a run is about: `subject_id` in ``config["configurable"]``, a name or a list of names.
+
+    Raises `SettingsError` for anything else: what is stored without it, no deletion would find.
+    """
+    return subjects_of((config.get("configurable") or {}).get("subject_id"), "subject_id")
+
+
+def subject_here() -> tuple[str, ...]:
+    """Whom the run that calls this is about; nobody outside of one."""
+    return subject_of(var_child_runnable_config.get() or {})
 
 
 def located(

@@ -26,28 +26,27 @@ from langgraph.types import Overwrite
 
 from callslip.adapters.langchain_pad import KEY, PadState, PadTool, bound
 from callslip.adapters.langchain_scope import (
-    ScopeOf,
     first_id,
-    located,
     messages_of,
     namespace,
     scope_of,
+    subject_of,
 )
+from callslip.adapters.langchain_sessions import ScopeOf, Sessions, SubjectOf
 from callslip.errors import StoreUnavailable
 from callslip.limits import PLAN_CHARS
 from callslip.patterns import scratchpad
 from callslip.patterns.file_tools import system_line, tools_for
 from callslip.patterns.scratchpad import View
-from callslip.session import Session
 from callslip.store import ResultStore
 
 __all__ = ["PadTool", "Scratchpad"]
 
 
-class Scratchpad(AgentMiddleware[Any, Any, Any]):
+class Scratchpad(Sessions, AgentMiddleware[Any, Any, Any]):
     """Middleware: `write_file`, `read_file`, `edit_file`, `list_files`, and the plan as the tail.
 
-    scope, shared   as for `Offload`: whose files a run's are
+    scope, subject, shared   as for `Offload`: whose files a run's are, and whom they are about
     plan            the path of the plan; plan_chars  what it may take at the end of a request
     prefix          goes before the tools' names, for agents that have tools of the same ones
     """
@@ -59,15 +58,14 @@ class Scratchpad(AgentMiddleware[Any, Any, Any]):
         store: ResultStore,
         *,
         scope: ScopeOf = scope_of,
+        subject: SubjectOf = subject_of,
         shared: bool = False,
         plan: str = "todo.md",
         plan_chars: int = PLAN_CHARS,
         prefix: str = "",
     ) -> None:
         super().__init__()
-        self.store = store
-        self._scope_of = scope
-        self._shared = shared
+        self._found_by(store, scope, subject, shared)
         self._pad: dict[str, Any] = {"plan": plan, "plan_chars": plan_chars, "prefix": prefix}
         bare = scratchpad.Scratchpad(store, name="-", **self._pad)
         self._line = system_line(bare)
@@ -75,14 +73,13 @@ class Scratchpad(AgentMiddleware[Any, Any, Any]):
 
     def pad(self, config: RunnableConfig, state: Any, step: str = "") -> scratchpad.Scratchpad:
         """The files of a run as its state has them. For a tool or a node of your own, too."""
-        scope = located(self._scope_of(config), config, state, shared=self._shared)
         thread = (config.get("configurable") or {}).get("thread_id") or first_id(messages_of(state))
         line = "|".join((str(thread), *namespace(config)))
         known = state.get(KEY) if isinstance(state, dict) else getattr(state, KEY, None)
         if known is None and "checkpoint_id" in (config.get("metadata") or {}):
             known = 0  # gone back to before the first request: to before any file of this run
         view = View(known, line, step)
-        return scratchpad.Scratchpad(Session(self.store, scope), view=view, **self._pad)
+        return scratchpad.Scratchpad(self.session(config, state), view=view, **self._pad)
 
     # --- the plan ---------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from langchain_core.tools import StructuredTool
 from langgraph.prebuilt import ToolRuntime
 
 from callslip.errors import SettingsError
-from callslip.handle import Scope
+from callslip.session import Session
 from callslip.store import ResultStore
 from callslip.tool_words import VOCABULARIES
 from callslip.tools import SYSTEM_LINE, Tool
@@ -33,39 +33,37 @@ class Readers:
     is a replay, after an interrupt or from an older checkpoint: that one is answered.
     """
 
-    def __init__(self, store: ResultStore) -> None:
-        self._store = store
+    def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._made: OrderedDict[Scope, tuple[Mapping[str, Tool], str | None]] = OrderedDict()
+        self._made: OrderedDict[object, tuple[Mapping[str, Tool], str | None]] = OrderedDict()
 
-    def tool(self, scope: Scope, name: str, call_id: str | None = None) -> Tool:
-        """The tool of that name over the results of a scope."""
+    def tool(self, session: Session, name: str, call_id: str | None = None) -> Tool:
+        """The tool of that name over the results of a session."""
+        whose = session.scope, session.subjects  # what a query saves is about them
         with self._lock:
-            tools, last = self._made.pop(scope, (None, None))
+            tools, last = self._made.pop(whose, (None, None))
             if tools is None or (call_id is not None and call_id == last):
-                session = self._store.session(
-                    scope.session or "-", user=scope.user, tenant=scope.tenant
-                )
                 tools = {tool.name: tool for tool in session.tools()}
-            self._made[scope] = tools, call_id
+            self._made[whose] = tools, call_id
             while len(self._made) > _CONVERSATIONS:
                 self._made.popitem(last=False)
         return tools[name]
 
 
 def read_backs(
-    store: ResultStore, whose: Callable[[RunnableConfig, object], Scope]
+    store: ResultStore, session_of: Callable[[RunnableConfig, object], Session]
 ) -> list[ReadBack]:
     """The tools to bind: same names, same schemas, each looking up whose results it may read."""
-    readers = Readers(store)
+    readers = Readers()
 
     def bound(tool: Tool) -> ReadBack:
         name = tool.name
 
         def found(runtime: ToolRuntime | None, config: RunnableConfig) -> Tool:
             if runtime is None:
-                return readers.tool(whose(config, ()), name)
-            return readers.tool(whose(runtime.config, runtime.state), name, runtime.tool_call_id)
+                return readers.tool(session_of(config, ()), name)
+            session = session_of(runtime.config, runtime.state)
+            return readers.tool(session, name, runtime.tool_call_id)
 
         def call(config: RunnableConfig, runtime: ToolRuntime = None, **given: Any) -> str:  # type: ignore[assignment]
             return str(found(runtime, config).call(**given))

@@ -37,6 +37,7 @@ except ImportError as error:
         "callslip.adapters.langgraph_store needs: pip install 'callslip[langchain]'"
     ) from error
 
+from callslip.adapters.langchain_scope import subject_here
 from callslip.patterns.credentials import refuse_credentials
 from callslip.patterns.embedding import Embedding
 from callslip.patterns.items import Items
@@ -56,6 +57,8 @@ class FactStore(BaseStore):
     fields   what of a value is searched, as LangGraph's `index["fields"]`: by default all its texts
     ttl      LangGraph's `TTLConfig`; minutes. An item that ran out is gone for a reader at once
     screen   what may be put, as for `Memory`; raises `FactRefused`
+
+    What is put in a run with a `subject_id` is about whom that run is.
 
     As in LangGraph's own stores, a batch reads what was there before its writes; refused, it writes
     nothing. Without a query the last written come first; with one, only what answers it.
@@ -79,17 +82,18 @@ class FactStore(BaseStore):
         screens = tuple(each for each in (redact, screen) if each is not None)
         embedding = None if embed is None else Embedding(embed)
         shelf = Shelf(tuple(root), store.now, screens, None, None, embedding, deep=True)
-        self._items = Items(shelf, fields, _text_at)
+        at = lambda value, path: list(get_text_at_path(value, tokenize_path(path)))
+        self._items = Items(shelf, fields, at)
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Do the operations, and answer each in its place."""
-        return self.store.run_flow(self._batch(list(ops)))
+        return self.store.run_flow(self._batch(list(ops), subject_here()))
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """`batch`, off the event loop."""
-        return await self.store.arun_flow(self._batch(list(ops)))
+        return await self.store.arun_flow(self._batch(list(ops), subject_here()))
 
-    def _batch(self, asked: list[Op]) -> Flow[list[Result]]:
+    def _batch(self, asked: list[Op], about: Sequence[str]) -> Flow[list[Result]]:
         results: list[Result] = [None] * len(asked)
         # All is checked first: a batch that raises has done nothing.
         writes: dict[tuple[tuple[str, ...], str], Told | None] = {}
@@ -106,7 +110,7 @@ class FactStore(BaseStore):
             if told is None:
                 yield from self._items.delete(namespace, key)
             else:
-                yield from self._items.put(namespace, key, told)
+                yield from self._items.put(namespace, key, told, about)
         return results
 
     def _told(self, op: PutOp) -> Told | None:
@@ -136,10 +140,6 @@ class FactStore(BaseStore):
             "created_at": datetime.fromtimestamp(fact.created_at, UTC),
             "updated_at": datetime.fromtimestamp(fact.updated_at, UTC),
         }
-
-
-def _text_at(value: Any, path: str) -> list[str]:
-    return list(get_text_at_path(value, tokenize_path(path)))
 
 
 def _matches(names: tuple[str, ...], condition: MatchCondition) -> bool:

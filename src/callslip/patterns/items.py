@@ -47,7 +47,8 @@ class Items:
         """The item under a key."""
         where, now = (*self.shelf.namespace, *namespace), self.shelf.now()
         fact = yield from do(GetFact(where, now, key=key))
-        if fact is None:  # what was remembered without a key goes by its id
+        # What was remembered without a key goes by its id. Asked of ids alone: the audit tells those.
+        if fact is None and key.startswith("mem_"):
             fact = yield from do(GetFact(where, now, id=key))
         return fact
 
@@ -102,15 +103,17 @@ class Items:
             told = replace(told, expires_at=shelf.now() + ttl, ttl=ttl)
         return told
 
-    def put(self, namespace: Namespace, key: str, told: Told) -> Flow[None]:
-        """Put an item, in place of what is under its key."""
+    def put(
+        self, namespace: Namespace, key: str, told: Told, subjects: Sequence[str] = ()
+    ) -> Flow[None]:
+        """Put an item, in place of what is under its key; `subjects` are whom it is about."""
         shelf, space = self.shelf, (*self.shelf.namespace, *namespace)
         before = yield from self.find(namespace, key)
         if before is not None and before.key is None:
             yield from do(ForgetFacts(space, id=before.id))
         secret = yield from do(Secret(space[0] if space else ""))
         ids = remembering.ids_of(space, told.key, told.same, secret)
-        did = yield from do(Remember(space, told, ids, shelf.now(), merge=False))
+        did = yield from do(Remember(space, told, ids, shelf.now(), merge=False, subjects=subjects))
         if told.words:
             yield from remembering.kept_near(shelf, did)
         yield from remembering.sweep(shelf)

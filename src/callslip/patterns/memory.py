@@ -93,6 +93,7 @@ class Memory:
                 obvious credentials; it comes after the store's `redact=`
     most_facts, most_bytes   a quota of the namespace: beyond it the facts that were told or changed
                 longest ago go
+    subject     whom what is remembered here is about, where a `remember` does not say otherwise
 
     Raises `SettingsError`; every verb raises `StoreUnavailable` while the store is away.
     """
@@ -106,8 +107,10 @@ class Memory:
         screen: Screen | None = refuse_credentials,
         most_facts: int | None = None,
         most_bytes: int | None = None,
+        subject: str | Sequence[str] | None = None,
     ) -> None:
         self.store = store
+        self.subjects = subjects_of(subject)
         self.namespace = (namespace,) if isinstance(namespace, str) else tuple(namespace)
         _check(self.namespace, most_facts, most_bytes)
         if self.namespace[0] == "-" and len(self.namespace) > 1 and hasattr(store, "settings"):
@@ -144,11 +147,11 @@ class Memory:
         supersedes it, and the old one stays in its `history`. What says the same again, but for
         case, blanks, punctuation and articles, is merged: its count and date are raised.
         `expires`: seconds, a `timedelta`, or a `datetime`. `metadata`: what JSON can hold. `subject`:
-        whom it is about, for `store.delete(subject=…)`.
+        whom it is about, for `store.delete(subject=…)`; the memory's by default.
 
         Raises `FactRefused` for what `screen` refuses.
         """
-        about = subjects_of(subject)
+        about = self.subjects if subject is None else subjects_of(subject)
         said = Said(text, key, kind or "", source or "", metadata, expires, about)
         return self.store.run_flow(remembering.remember(self._shelf, said))
 
@@ -163,7 +166,7 @@ class Memory:
         subject: str | Sequence[str] | None = None,
     ) -> Remembered:
         """`remember`, off the event loop."""
-        about = subjects_of(subject)
+        about = self.subjects if subject is None else subjects_of(subject)
         said = Said(text, key, kind or "", source or "", metadata, expires, about)
         return await self.store.arun_flow(remembering.remember(self._shelf, said))
 

@@ -103,6 +103,7 @@ class MemoryTool(Tool):
             _text(given, "kind").strip()[: limits.FACT_NAME_CHARS],
             self._source,
             expires=days * 86_400 or None,
+            subjects=self._facts.subjects,
         )
         if len(text) > limits.FACT_CHARS:
             return (
