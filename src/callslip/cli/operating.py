@@ -74,6 +74,8 @@ def migrate(ctx: click.Context, check: bool) -> int:
         out.json({"store": held.shown, **asdict(before), "current": before.current})
     elif before.current:
         out.styled(f"the index has the newest tables, version {before.newest}")
+    elif check and not before.found:
+        out.styled(f"there is no index yet; its tables will have version {before.newest}")
     elif check:
         out.styled(f"the index has version {before.found} of its tables; {before.newest} is newest")
     else:
