@@ -291,6 +291,37 @@ def test_a_conditional_put_whose_answer_was_lost_is_a_put(s3: Moto, way: FaultPr
             store.run(PutObject(key("a"), [other]))
 
 
+def test_a_compatible_store_may_know_no_condition(
+    s3: Moto, way: FaultProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_payloads(s3.url("p"))
+    way.slow_down(1, "400 Bad Request", "InvalidArgument")
+    assert store.run(PutObject(key("a"), [b"1"])) == 1
+    assert way.requests == {"PUT": 2, "HEAD": 1}
+    way.reset()
+    assert store.run(PutObject(key("b"), [b"2"])) == 1
+    assert way.requests == {"HEAD": 1, "PUT": 1}  # it is not tried again
+    with pytest.raises(StoreUnavailable, match="exists"):
+        store.run(PutObject(key("b"), [b"3"]))
+    monkeypatch.setenv("AWS_CONDITIONAL_PUT", "disabled")
+    told = open_payloads(s3.url("p"))
+    assert told.run(PutObject(key("c"), [b"4"])) == 1
+    assert [told.run(ReadObject(key(name), 0, 1)) for name in "abc"] == [b"1", b"2", b"4"]
+
+
+def test_a_store_that_knows_the_condition_and_refuses_the_object_is_asked_with_it_again(
+    s3: Moto, way: FaultProxy
+) -> None:
+    store = open_payloads(s3.url("p"))
+    way.slow_down(3, "400 Bad Request", "InvalidArgument")
+    with pytest.raises(StoreUnavailable):
+        store.run(PutObject(key("a"), [b"1"]))
+    way.clear()
+    way.reset()
+    assert store.run(PutObject(key("a"), [b"1"])) == 1
+    assert way.requests == {"PUT": 1}
+
+
 def test_an_upload_holds_a_few_parts_only(s3: Moto) -> None:
     script = (
         "import resource, sys\n"
@@ -394,6 +425,45 @@ def test_a_profile_gives_its_keys(s3: Moto, nobody: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("AWS_PROFILE", "none")
     with pytest.raises(SettingsError, match="'none'"):
         open_payloads(s3.url("p")).run(ListObjects(None, 1))
+
+
+def test_credentials_that_are_exchanged_while_a_worker_runs_are_taken(
+    s3: Moto, way: FaultProxy, nobody: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profile = nobody / ".aws" / "credentials"
+
+    def renew(token: str) -> None:
+        keys = "[default]\naws_access_key_id = K\naws_secret_access_key = S\n"
+        profile.write_text(f"{keys}aws_session_token = {token}\n")
+
+    renew("first")
+    store = open_payloads(s3.url("p"))
+    store.run(PutObject(key("a"), [b"1"]))
+    for number, op in enumerate(every_operation()[1:]):
+        way.slow_down(1, "400 Bad Request", "ExpiredToken")
+        with pytest.raises(StoreUnavailable, match="ExpiredToken"):
+            store.run(ListObjects(None, 1))
+        renew("later" * (number + 1))
+        way.slow_down(1, "400 Bad Request", "ExpiredToken")
+        store.run(op)
+    way.slow_down(1, "403 Forbidden", "InvalidAccessKeyId")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "other")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "S")
+    assert store.run(PutObject(key("c"), [b"3"])) == 1
+
+
+def test_a_profile_that_is_just_being_written_is_not_taken(
+    s3: Moto, way: FaultProxy, nobody: Path
+) -> None:
+    profile = nobody / ".aws" / "credentials"
+    profile.write_text("[default]\naws_access_key_id = K\naws_secret_access_key = S\n")
+    store = open_payloads(s3.url("p"))
+    store.run(PutObject(key("a"), [b"1"]))
+    profile.write_text("aws_access_k")
+    way.slow_down(1, "400 Bad Request", "ExpiredToken")
+    with pytest.raises(StoreUnavailable, match="ExpiredToken"):
+        store.run(ReadObject(key("a"), 0, 1))
+    assert store.run(ReadObject(key("a"), 0, 1)) == b"1"
 
 
 def test_a_broken_profile_is_not_quoted(nobody: Path) -> None:

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from callslip import limits
 from callslip.errors import SettingsError, StoreUnavailable
 
-__all__ = ["options"]
+__all__ = ["given", "options"]
 
 _PREFIXES = {"s3": "aws_", "s3a": "aws_", "gs": "google_"}
 _CLIENT = (
@@ -48,7 +48,29 @@ _ELSEWHERE = (
     "AWS_SKIP_SIGNATURE",
 )
 """With one of these set, obstore knows where its credentials are."""
+_GIVEN = ("AWS_", "GOOGLE_", "AZURE_")
+_FILES = {
+    "AWS_SHARED_CREDENTIALS_FILE": "~/.aws/credentials",
+    "AWS_CONFIG_FILE": "~/.aws/config",
+    "GOOGLE_APPLICATION_CREDENTIALS": "~/.config/gcloud/application_default_credentials.json",
+}
 _METADATA = "http://169.254.169.254"
+
+
+def given() -> object:
+    """What the environment and its files say of credentials now: equal as long as they say the same."""
+    names = sorted(name for name in os.environ if name.startswith(_GIVEN))
+    return [(name, os.environ.get(name)) for name in names], [
+        _stamp(os.environ.get(name) or os.path.expanduser(path)) for name, path in _FILES.items()
+    ]
+
+
+def _stamp(path: str) -> tuple[int, ...]:
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return ()
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def options(scheme: str) -> dict[str, Any]:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from callslip.errors import SettingsError, StoreUnavailable
 from callslip.limits import PART_BYTES
 from callslip.stacks.payloads import Listed, Payloads, is_ours, library
-from callslip.stacks.payloads.credentials import options
+from callslip.stacks.payloads.credentials import given, options
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
+
+T = TypeVar("T")
 
 PARTS_AT_ONCE = 2
 _MACHINES = ("/latest/api/token", "/computeMetadata/", "/metadata/identity/")
@@ -40,6 +42,9 @@ class ObjectPayloads(Payloads):
         self._generation = library.generation()
         self._lock = threading.Lock()
         self._left: list[object] = []
+        self._given: object = None
+        self._conditional = True
+        """Whether the store knows a put on a condition; not all that speak S3 do."""
         self.remote = not url.startswith("memory:")
 
     def __repr__(self) -> str:
@@ -60,11 +65,40 @@ class ObjectPayloads(Payloads):
         obstore = library.obstore()
         with self._lock:
             if self._store is None:
+                self._given = given()
                 self._store = _open(obstore, self._url)
             return obstore, self._store
 
-    def _put(self, key: str, parts: Iterator[bytes]) -> int:
+    def _asked(self, request: Callable[[Any, ObjectStore], T]) -> T:
+        """The answer to a request; made once more where it was refused and there are other
+        credentials by now: a profile's, or the environment's, are exchanged while a worker runs."""
         obstore, store = self._opened()
+        try:
+            with _named(obstore):
+                return request(obstore, store)
+        except StoreUnavailable as error:
+            # What ran out is a 400, and without a code where the answer has no body.
+            refused = error.reason in ("permission denied", "failed")
+            if not refused or not self._opened_anew(obstore, store):
+                raise
+        obstore, store = self._opened()
+        with _named(obstore):
+            return request(obstore, store)
+
+    def _opened_anew(self, obstore: Any, refused: ObjectStore) -> bool:
+        with self._lock:
+            if self._store is not refused:  # another thread has
+                return True
+            found = given()
+            if found == self._given:
+                return False
+            try:
+                self._store, self._given = _open(obstore, self._url), found
+            except (SettingsError, StoreUnavailable):  # it is just being written
+                return False
+            return True
+
+    def _put(self, key: str, parts: Iterator[bytes]) -> int:
         head: list[bytes] = []
         size = 0
         for block in parts:
@@ -75,9 +109,10 @@ class ObjectPayloads(Payloads):
         if size > PART_BYTES:
             return self._put_in_parts(key, chain(head, parts))
         body = b"".join(head)
-        with _named(obstore):
+
+        def put(obstore: Any, store: ObjectStore) -> None:
             try:
-                obstore.put(store, key, body, mode="create", use_multipart=False)
+                self._create(obstore, store, key, body)
             except obstore.exceptions.AlreadyExistsError:
                 # Keys are random. What stands there is ours if it is the same: a try whose answer
                 # was lost. Azurite refuses where an upload in parts was given up, too.
@@ -87,12 +122,30 @@ class ObjectPayloads(Payloads):
                 elif not body or there != body:
                     text = "a payload of that key exists"
                     raise StoreUnavailable(text, reason="failed") from None
+
+        self._asked(put)
         return size
 
+    def _create(self, obstore: Any, store: ObjectStore, key: str, body: bytes) -> None:
+        """Write an object where none stands."""
+        if self._conditional:
+            try:
+                obstore.put(store, key, body, mode="create", use_multipart=False)
+            except (obstore.exceptions.BaseError, NotImplementedError) as error:
+                if not _not_known(error):
+                    raise
+            else:
+                return
+        # As with parts, it is asked for before; the key is random.
+        if self._size(key) is not None:
+            raise obstore.exceptions.AlreadyExistsError
+        obstore.put(store, key, body, use_multipart=False)
+        self._conditional = False  # not before: who knows none of both has another trouble
+
     def _put_in_parts(self, key: str, blocks: Iterator[bytes]) -> int:
-        obstore, store = self._opened()
         if self._size(key) is not None:  # there is no conditional upload in parts
             raise StoreUnavailable("a payload of that key exists", reason="failed")
+        obstore, store = self._opened()  # behind that, which may have found other credentials
         size = 0
         with _named(obstore):
             out = obstore.open_writer(
@@ -116,19 +169,20 @@ class ObjectPayloads(Payloads):
         return size
 
     def _size(self, key: str) -> int | None:
-        obstore, store = self._opened()
-        with _named(obstore):
+        def head(obstore: Any, store: ObjectStore) -> int | None:
             try:
                 return int(obstore.head(store, key)["size"])
             except FileNotFoundError as error:
                 _bucket_is_there(error)
                 return None
 
+        return self._asked(head)
+
     def _read(self, key: str, start: int, length: int) -> bytes | None:
-        obstore, store = self._opened()
         if not length:  # no request asks for nothing
             return None if self._size(key) is None else b""
-        with _named(obstore):
+
+        def get(obstore: Any, store: ObjectStore) -> bytes | None:
             try:
                 return bytes(obstore.get_range(store, key, start=start, length=length))
             except FileNotFoundError as error:
@@ -144,11 +198,10 @@ class ObjectPayloads(Payloads):
                         return b""
                 raise
 
+        return self._asked(get)
+
     def _delete(self, keys: list[str]) -> None:
-        obstore, store = self._opened()
-        if not keys:
-            return
-        with _named(obstore):
+        def delete(obstore: Any, store: ObjectStore) -> None:
             try:
                 obstore.delete(store, keys)  # S3 takes a thousand in one request
             except FileNotFoundError as error:
@@ -157,9 +210,11 @@ class ObjectPayloads(Payloads):
                     with suppress(FileNotFoundError):
                         obstore.delete(store, key)
 
+        if keys:
+            self._asked(delete)
+
     def _list(self, after: str | None, limit: int, under: str) -> Listed:
-        obstore, store = self._opened()
-        with _named(obstore):
+        def listed(obstore: Any, store: ObjectStore) -> Listed:
             pages = obstore.list(store, under or None, offset=after, chunk_size=1000)
             ours = (
                 (entry["path"], entry["size"], entry["last_modified"].timestamp())
@@ -169,6 +224,8 @@ class ObjectPayloads(Payloads):
                 if (after is None or entry["path"] > after) and is_ours(entry["path"])
             )
             return list(islice(ours, limit))
+
+        return self._asked(listed)
 
 
 def _open(obstore: Any, url: str) -> ObjectStore:
@@ -220,6 +277,13 @@ def _bucket_is_there(error: FileNotFoundError) -> None:
     """Raises where not the object is missing but all of them."""
     if _code(str(error)) in ("NoSuchBucket", "ContainerNotFound"):
         raise StoreUnavailable(_told(error), reason="failed") from None
+
+
+def _not_known(error: Exception) -> bool:
+    """Whether a store, or its options, may have refused the condition and not the object."""
+    if isinstance(error, NotImplementedError):  # by AWS_CONDITIONAL_PUT=disabled
+        return True
+    return _status(error) in ("400", "501") and _code(str(error)) not in _REFUSED
 
 
 def _status(error: Exception) -> str:
