@@ -16,10 +16,14 @@ from callslip.team import Agent, PostgresDb, SqliteDb
 from tests.servers.postgres import Postgres
 from tests.team import test_deleting as deleting
 from tests.team import test_pausing as pausing
+from tests.team import test_subjects as subjects
 from tests.team import test_team as running
 from tests.team.team_helpers import call, go, go_on, scripted
 
-WORDS = ("gazelletask", "okapireport", "anauser", "sessionname", "eland question", "kudu answer")
+WORDS = (
+    "gazelletask", "okapireport", "anauser", "sessionname", "eland question", "kudu answer",
+    "patientsubject",
+)  # fmt: skip
 
 
 def approve(what: str) -> str:
@@ -45,7 +49,7 @@ def paused_and_resumed(made: Any, look: Callable[[], bytes]) -> None:
     db = made()
     model = scripted(call("fetch"), call("approve", what=WORDS[0]))
     agent = Agent(id="a", model=model, tools=[fetch, approve], db=db, offload_tool_results=True)
-    paused = go("sync", agent, f"Go: {WORDS[0]}", **who)
+    paused = go("sync", agent, f"Go: {WORDS[0]}", subject=WORDS[6], **who)
     assert [pause.value for pause in paused.pauses] == [{"approve": WORDS[4]}]
     db.close()
     paused_in = look()
@@ -57,6 +61,7 @@ def paused_and_resumed(made: Any, look: Callable[[], bytes]) -> None:
     assert done.content == f"Done: {WORDS[5]}"
     (run,) = agent.runs(WORDS[3], user_id=WORDS[2])
     assert run.content == done.content
+    assert run.subjects == done.subjects == (WORDS[6],)
     assert agent.runs(WORDS[3], user_id="other") == []
     db.close()
     assert hidden(look())
@@ -121,6 +126,8 @@ def test_a_store_with_keys_is_not_bound_to_a_database_without(tmp_path: Path, ke
         deleting.test_a_paused_run_can_be_deleted_with_what_it_stored,
         pausing.test_approval_of_tools_asks_as_langchain_does_and_never_for_reading,
         running.test_an_error_of_the_model_is_the_callers_and_the_run_can_go_on,
+        subjects.test_a_run_that_was_cut_off_goes_on_about_whom_it_was_begun,
+        subjects.test_an_odd_name_is_kept_as_it_is,
     ],
     ids=lambda law: law.__name__,
 )

@@ -25,6 +25,7 @@ from tests.servers.postgres import Postgres
 from tests.team import test_deleting as deleting
 from tests.team import test_killed as killed
 from tests.team import test_pausing as pausing
+from tests.team import test_subjects as subjects
 from tests.team import test_team as running
 from tests.team import test_trouble as trouble
 from tests.team.team_helpers import REPORT, call, delegate, go, go_on, ids_in, scripted, texts
@@ -65,6 +66,8 @@ def db(fresh: str, tmp_path: Path) -> Iterator[PostgresDb]:
         pausing.test_other_runs_of_the_session_go_on_and_do_not_change_what_a_paused_one_saw,
         pausing.test_approval_of_tools_asks_as_langchain_does_and_never_for_reading,
         running.test_an_error_of_the_model_is_the_callers_and_the_run_can_go_on,
+        subjects.test_a_run_that_was_cut_off_goes_on_about_whom_it_was_begun,
+        subjects.test_an_odd_name_is_kept_as_it_is,
         trouble.test_a_stream_that_is_left_early_can_be_gone_on_with,
         trouble.test_many_sessions_run_at_once_on_one_event_loop,
     ],
@@ -82,6 +85,7 @@ def test_what_holds_on_sqlite_holds_here(law: Any, db: PostgresDb) -> None:
         running.test_members_asked_in_one_turn_work_at_the_same_time,
         pausing.test_two_members_that_wait_are_answered_by_the_ids_of_their_pauses,
         pausing.test_all_members_may_wait_at_once,
+        subjects.test_what_a_team_and_its_members_store_is_about_the_runs_subject,
         deleting.test_deleted_while_it_runs_a_run_ends_with_an_error_that_says_so_and_leaves_nothing,
     ],
     ids=lambda law: law.__name__,

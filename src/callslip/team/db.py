@@ -172,6 +172,7 @@ class SqliteDb(_Kept):
                 # Of the checkpoints alone: a killed process loses none, a power failure at most the
                 # last steps, which are then done again. Results and runs are on the disk.
                 saver.conn.execute("PRAGMA synchronous = NORMAL")
+                saver.conn.execute("PRAGMA secure_delete = ON")  # some builds do not by themselves
                 if self._ring is not None:
                     from callslip.team.sealing import seal_saver
 

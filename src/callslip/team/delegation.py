@@ -142,6 +142,7 @@ def _runs(runtime: ToolRuntime, members: Sequence[Owner], task: str) -> list[Run
             run_id=uuid.uuid5(uuid.NAMESPACE_OID, key).hex,
             session=above.session,
             user=above.user,
+            subjects=above.subjects,
             path="/".join([above.path, member.id.replace("/", "//")]),
             model=member.model or above.model,
             input=[HumanMessage(task)],

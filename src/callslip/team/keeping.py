@@ -15,6 +15,7 @@ from callslip.store import ResultStore
 from callslip.team.records import Record, repeats
 
 if TYPE_CHECKING:
+    from callslip.session import Session
     from callslip.team.run import Run
 
 
@@ -82,11 +83,11 @@ def _kept(run: Run, made: Sequence[BaseMessage], at: int, known: dict[str, str])
         about = run.call if last else {"tool": run.owner.id, "call_id": message.id}
         if last and run.above is not None and run.above is not store:
             # The leader's row first: so it has the leader's preview, and both show one handle.
-            run.above.session(run.session, user=run.user).offload(str(message.text), **about)
+            _session(run, run.above).offload(str(message.text), **about)
     else:
         return message
     given = str(message.text)  # LangChain's own kind of string is none to store
-    found = store.session(run.session, user=run.user).offload(given, **about)
+    found = _session(run, store).offload(given, **about)
     if not isinstance(found, Envelope):
         if found is given or not isinstance(message, ToolMessage):
             return message  # a model's own words are no tool's result
@@ -95,6 +96,11 @@ def _kept(run: Run, made: Sequence[BaseMessage], at: int, known: dict[str, str])
     if found.handle is not None:
         known[given] = found.handle.id
     return message.model_copy(update={"content": str(found)})
+
+
+def _session(run: Run, store: ResultStore) -> Session:
+    """The run's session on a store, for what is about whom the run is."""
+    return store.session(run.session, user=run.user, subject=run.subjects)
 
 
 def _ends(messages: Sequence[BaseMessage], at: int) -> bool:

@@ -41,6 +41,8 @@ class RunOutput:
     member_responses: list[RunOutput] = field(default_factory=list)
     """What the members answered to this run's delegations, in the order they were asked."""
     pauses: Sequence[Pause] = ()
+    subjects: Sequence[str] = ()
+    """Whom the run is about: what `subject=` said when it began."""
 
     @property
     def is_paused(self) -> bool:

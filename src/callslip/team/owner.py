@@ -16,7 +16,9 @@ from langchain_core.messages import BaseMessage, HumanMessage
 
 from callslip.adapters.langchain import exempt
 from callslip.errors import SettingsError
+from callslip.governing import subjects_of
 from callslip.store import ResultStore
+from callslip.taking import Subject
 from callslip.team.binding import Setting, checked, effective
 from callslip.team.db import Db, InMemoryDb
 from callslip.team.middleware import Failures, History, TeamOffload
@@ -128,9 +130,17 @@ class Owner(Sessions, Printing):
             self._made = given, init_chat_model(given)
         return self._made[1]
 
-    def _run(self, input: Input, session_id: str | None, user_id: str | None, stream: bool) -> Run:
+    def _run(
+        self,
+        input: Input,
+        session_id: str | None,
+        user_id: str | None,
+        stream: bool,
+        subject: Subject = None,
+    ) -> Run:
         if session_id == "":
             raise SettingsError("session_id='': give the conversation's id, or leave it out")
+        about = subjects_of(subject)
         self.initialize()
         if self.model is None:
             raise SettingsError(f"{self!r} has no model: give a chat model or its name")
@@ -141,6 +151,7 @@ class Owner(Sessions, Printing):
             run_id=uuid4().hex,
             session=session_id or uuid4().hex,
             user=user_id or "",
+            subjects=about,
             path=self.id,
             model=self.model,
             input=_messages(input),
@@ -153,13 +164,13 @@ class Owner(Sessions, Printing):
     @overload
     def run(
         self, input: Input, *, session_id: str | None = ..., user_id: str | None = ...,
-        stream: Literal[False] = ...,
+        subject: Subject = ..., stream: Literal[False] = ...,
     ) -> RunOutput: ...  # fmt: skip
 
     @overload
     def run(
         self, input: Input, *, session_id: str | None = ..., user_id: str | None = ...,
-        stream: Literal[True],
+        subject: Subject = ..., stream: Literal[True],
     ) -> Iterator[RunEvent]: ...  # fmt: skip
 
     def run(
@@ -168,26 +179,29 @@ class Owner(Sessions, Printing):
         *,
         session_id: str | None = None,
         user_id: str | None = None,
+        subject: Subject = None,
         stream: bool = False,
     ) -> RunOutput | Iterator[RunEvent]:
         """Answer an input, in a session that later runs go on with; a new one without an id.
 
+        `subject` says whom the run is about, one name or several: its results and its members'
+        answers and results are, for `ResultStore.delete(subject=…)`, also if it is continued.
         With `stream`, the events as they happen; the last one has the output. What the model
         raises is raised here, and `continue_run` goes on from there. Tools' errors go to the model.
         """
-        run = self._run(input, session_id, user_id, stream)
+        run = self._run(input, session_id, user_id, stream, subject)
         return run.events() if stream else _last(run.events())
 
     @overload
     def arun(
         self, input: Input, *, session_id: str | None = ..., user_id: str | None = ...,
-        stream: Literal[False] = ...,
+        subject: Subject = ..., stream: Literal[False] = ...,
     ) -> Coroutine[Any, Any, RunOutput]: ...  # fmt: skip
 
     @overload
     def arun(
         self, input: Input, *, session_id: str | None = ..., user_id: str | None = ...,
-        stream: Literal[True],
+        subject: Subject = ..., stream: Literal[True],
     ) -> AsyncIterator[RunEvent]: ...  # fmt: skip
 
     def arun(
@@ -196,10 +210,11 @@ class Owner(Sessions, Printing):
         *,
         session_id: str | None = None,
         user_id: str | None = None,
+        subject: Subject = None,
         stream: bool = False,
     ) -> Coroutine[Any, Any, RunOutput] | AsyncIterator[RunEvent]:
         """`run` for a task: await it, or iterate over it with `stream`."""
-        run = self._run(input, session_id, user_id, stream)
+        run = self._run(input, session_id, user_id, stream, subject)
         return run.aevents() if stream else _alast(run.aevents())
 
     def continue_run(

@@ -38,18 +38,23 @@ class Record:
     answer: str = ""
     results: list[str] = field(default_factory=list)
     """The ids that the transcript names as its own results."""
+    subjects: tuple[str, ...] = ()
+    """Whom it is about: fixed at its beginning, so that one that goes on stores about the same."""
 
 
 def unpacked(run: StoredRun) -> Record:
     """The record in a row."""
     form, _, data = run.data.partition(b"\0")
     found = _SERDE.loads_typed((form.decode(), data))
-    return Record(**{**found, "place": tuple(found["place"])})
+    about = tuple(each.decode("utf-8", "surrogatepass") for each in found.get("subjects", ()))
+    return Record(**{**found, "place": tuple(found["place"]), "subjects": about})
 
 
 def packed(run: StoredRun, record: Record, status: str | None = None) -> StoredRun:
     """The row with a record in it."""
     whole = {name: getattr(record, name) for name in Record.__dataclass_fields__}
+    # As bytes: what a serializer makes of half a pair would be another's name.
+    whole["subjects"] = [each.encode("utf-8", "surrogatepass") for each in record.subjects]
     form, data = _SERDE.dumps_typed(whole)
     return replace(run, data=form.encode() + b"\0" + data, status=status or run.status)
 

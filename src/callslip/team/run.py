@@ -49,6 +49,8 @@ class Run:
     input: list[BaseMessage]
     stream: bool = False
     resume: Any = NOTHING
+    subjects: tuple[str, ...] = ()
+    """Whom it, and all that it stores, is about; of one that goes on, what its record says."""
     parent: str = ""
     place: tuple[int, ...] = ()
     call: dict[str, Any] | None = None
@@ -103,13 +105,15 @@ class Run:
         if found is None:
             if self.parent and self.db.runs.get(self.user, self.session, self.parent) is None:
                 raise RunGone(self.parent)
-            record = Record(self.owner.id, self.place, self.input, self._before())
+            before = self._before()
+            record = Record(self.owner.id, self.place, self.input, before, subjects=self.subjects)
             row = StoredRun(self.user, self.session, self.run_id, self.path, "running", self.parent)
             self.db.runs.put(packed(row, record))
         else:
             record = unpacked(found)
-        before = records.history(self.db, self.user, self.session, record.history)
-        self.history = in_view(self, before)
+            self.subjects = record.subjects
+        earlier = records.history(self.db, self.user, self.session, record.history)
+        self.history = in_view(self, earlier)
         if self.owner.resolve_results and self.store is not None:
             self.inputs = named_in(self.store.session(self.session, user=self.user), record.input)
         config = {
@@ -117,6 +121,7 @@ class Run:
                 "thread_id": self.run_id,
                 "session_id": self.session,
                 "user_id": self.user,
+                "subject_id": list(self.subjects),  # LangGraph notes texts with a checkpoint
             },
             "recursion_limit": self.owner.recursion_limit,
         }
@@ -183,6 +188,7 @@ class Run:
         if found is None:
             raise RunGone(self.run_id)
         record = unpacked(found)
+        self.subjects = record.subjects
         if begun is None:
             output = self._output(record.messages, exact(self.store, *self._whose, record))
             return self._event("completed", output)
@@ -246,6 +252,7 @@ class Run:
             agent_id=self.owner.id,
             messages=list(messages),
             member_responses=members,
+            subjects=self.subjects,
         )
 
     def _stored(self, row: StoredRun, record: Record) -> RunOutput:
@@ -271,4 +278,5 @@ def stored_output(store: ResultStore | None, row: StoredRun, record: Record) -> 
         agent_id=record.agent_id,
         status=row.status,  # type: ignore[arg-type]
         messages=list(record.messages),
+        subjects=record.subjects,
     )
