@@ -11,6 +11,7 @@ from callslip.handle import Record
 from callslip.reading.record import get
 from callslip.reading.records import Records, open_records
 from callslip.stacks.ops import Flow
+from callslip.stacks.paths import chars_of
 
 if TYPE_CHECKING:
     from callslip.access import Action
@@ -126,4 +127,4 @@ class Structured:
 
 
 def _loads(text: bytes) -> Any:
-    return json.loads(text.decode("utf-8", "surrogatepass"))
+    return json.loads(chars_of(text))

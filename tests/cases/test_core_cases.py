@@ -365,6 +365,15 @@ def test_case_55_bytes_that_are_no_utf8_are_kept_and_marked(session: Session) ->
     assert text.splitlines()[-1] == raw.splitlines()[-1].decode()
 
 
+def test_case_55_an_envelope_with_a_byte_that_is_no_utf8_is_still_opened(session: Session) -> None:
+    lines = "".join(f"[{n}] caf\xe9\\n" for n in range(5_000))
+    raw = f'{{"stdout": "{lines}", "exit_code": 3}}'.encode("latin-1")
+    handle = session.put(raw, tool="run")
+    assert session.load(handle.id) == raw
+    assert session.read(handle.id, start=2_501, limit=1).text == "[2500] caf\ufffd\n"
+    assert session.get(handle.id, "exit_code").value == 3
+
+
 STREAM = """
 import importlib.util, pathlib, sys
 from callslip import ResultStore

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from callslip import ResultStore, Session
 from callslip.errors import QueryError
 from callslip.limits import PAGE_CAP_CHARS
-from callslip.stacks.paths import Dead, Found, find, step, text_of
+from callslip.stacks.paths import Dead, Found, find, step
 
 
 @pytest.fixture
@@ -160,7 +160,7 @@ def test_a_written_path_finds_what_it_was_written_for(value: Any) -> None:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(max_size=40))
 def test_no_path_raises(path: str) -> None:
-    body = text_of({"a": [1, {"b": '{"c": 2}'}], "é": None})
+    body = json.dumps({"a": [1, {"b": '{"c": 2}'}], "é": None}, ensure_ascii=False).encode()
     assert isinstance(find(body, path), Found | Dead)
 
 
@@ -290,3 +290,41 @@ def test_one_huge_record_does_not_hide_the_others(session: Session) -> None:
     assert (handle.shape.kind, handle.shape.records) == ("rows", 5)
     assert session.get(handle.id, 4).value == rows[3]
     assert session.get(handle.id, 3, "id").value == 2
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "naïve;name\n" + "".join(f"{n};caf\xe9\n" for n in range(50)),
+        "".join(f'{{"naïve":{n},"name":"caf\xe9"}}\n' for n in range(50)),
+        "[" + ",".join(f'{{"naïve":{n},"name":"caf\xe9"}}' for n in range(50)) + "]",
+        '{"r\xe9sult": {"rows": ['
+        + ", ".join(f'{{"naïve": {n}, "name": "caf\xe9"}}' for n in range(50))
+        + "]}}",
+    ],
+    ids=["csv", "ndjson", "json", "inside a document"],
+)
+def test_records_of_bytes_that_are_no_utf8_are_read_as_they_are_shown(
+    session: Session, body: str
+) -> None:
+    raw = body.encode("latin-1")
+    handle = session.put(raw, tool="t")
+    assert (handle.shape.records, handle.shape.fields) == (50, ("na\ufffdve", "name"))
+    assert "caf\ufffd" in session.get(handle.id, 8).text
+    assert "7" in session.get(handle.id, 8).text
+    assert session.query(handle.id, {"name": "caf\ufffd"}, limit=0).total == 50
+    records = list(session.records(handle.id))
+    assert [record["name"] for record in records] == ["caf\ufffd"] * 50
+    assert [int(record["na\ufffdve"]) for record in records] == list(range(50))
+    assert list(session.frame(handle.id)["name"]) == ["caf\ufffd"] * 50
+    assert session.load(handle.id) == raw
+
+
+def test_a_path_through_keys_that_are_no_utf8_finds_the_very_bytes() -> None:
+    body = b' {"\xe9" : {"n": 1E400,"s": "\xe9"}, "a" :[1, {"\xed\xa0\x80": 2e1 }] , "z": "}" } '
+    assert find(body, "\ufffd.n") == Found(b"1E400", "\ufffd.n")
+    assert find(body, "\ufffd.s") == Found(b'"\xe9"', "\ufffd.s")
+    assert find(body, "a[1].\ud800") == Found(b"2e1", "a[1].\ud800")
+    assert find(body, "z") == Found(b'"}"', "z")
+    for broken in (b'{"\xe9":1', b'{"\xe9":1} 2', b'{"\xe9":1,}', b'{"\xe9" 1}', b'{"\xe9":1;'):
+        assert isinstance(find(broken, "\ufffd"), Dead)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from callslip.errors import NotRestorable, SettingsError
+from callslip.stacks.paths import chars_of
 
 __all__ = ["made"]
 
@@ -15,7 +16,7 @@ __all__ = ["made"]
 def made(kind: str, texts: Sequence[bytes], fields: Sequence[str], *, texts_only: bool) -> Any:
     """A table of these JSON records: every field of any of them is a column, in the order in which
     they occur. With `texts_only` (CSV) the types of columns are read off their texts."""
-    rows = [json.loads(text.decode("utf-8", "surrogatepass")) for text in texts]
+    rows = [json.loads(chars_of(text)) for text in texts]
     rows = [row if isinstance(row, dict) else {"value": row} for row in rows]
     names = dict.fromkeys(name for row in rows for name in row) or dict.fromkeys(fields)
     try:

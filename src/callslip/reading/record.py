@@ -17,7 +17,7 @@ from callslip.reading.ids import ID_LIKE, fields_with, holders, needles, own_id
 from callslip.reading.page import STORED_DATA, plain_base64, read, whole
 from callslip.reading.records import Records, in_stead, open_records
 from callslip.stacks.ops import Flow
-from callslip.stacks.paths import Dead, Found, find, string_of
+from callslip.stacks.paths import Dead, Found, chars_of, find, string_of
 from callslip.stacks.reader import Reader
 from callslip.stacks.recognise.media import decoded, is_base64, parts_of
 from callslip.window.inert import attr, inert, shown
@@ -344,8 +344,7 @@ def _valued(found: _Value) -> tuple[Any, str, MediaFacts | None]:
     elif raw[:1] == b'"':
         text = string_of(raw)
     else:
-        text = raw.decode("utf-8", "surrogatepass")
-        source = found.json.decode("utf-8", "surrogatepass")
+        text, source = chars_of(raw), chars_of(found.json)
         try:
             return json.loads(source), text, None
         except (ValueError, RecursionError):

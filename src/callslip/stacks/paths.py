@@ -14,13 +14,16 @@ from typing import Final
 
 import msgspec
 
-__all__ = ["Dead", "Found", "find", "members_of", "step", "string_of", "text_of"]
+__all__ = ["Dead", "Found", "chars_of", "find", "members_of", "step", "string_of"]
 
 _SPACES: Final = b" \t\r\n"
 _BOM: Final = b"\xef\xbb\xbf"
 _PLAIN_KEY = re.compile(r"[^\s.\[\]\"'/~]+")
 _QUOTED = re.compile(r"""\[\s*("(?:[^"\\]|\\.)*"|'[^']*')\s*\]""")
 _INDEX = re.compile(r"\[\s*(-?\d{1,12})\s*\]|\.?(-?\d{1,12})(?=$|[.\[/])")
+_KEY = re.compile(r'[ \t\r\n]*("(?:[^"\\]|\\.)*")[ \t\r\n]*:[ \t\r\n]*')
+_MARK = re.compile(r"[ \t\r\n]*([,}])")
+_STEP = json.JSONDecoder(parse_int=len, parse_float=len, parse_constant=len)
 _OBJECT: msgspec.json.Decoder[dict[str, msgspec.Raw]] = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _LIST: msgspec.json.Decoder[list[msgspec.Raw]] = msgspec.json.Decoder(list[msgspec.Raw])
 
@@ -101,19 +104,38 @@ def find(body: bytes, path: str) -> Found | Dead:
 
 
 def members_of(raw: bytes) -> dict[str, msgspec.Raw] | None:
-    """The members of a JSON object; None if it is none, or nested beyond what is read."""
+    """The members of a JSON object, each the very bytes that stand there; None if it is none, or
+    nested beyond what is read. A key is named as it is shown: U+FFFD for what is no UTF-8."""
     try:
         return _OBJECT.decode(raw)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        pass
-    try:
-        # Keys with lone surrogates are beyond the quick way.
-        value = json.loads(raw.decode("utf-8", "surrogatepass"))
-    except (ValueError, RecursionError):
+        return _stepped(raw)
+
+
+def _stepped(raw: bytes) -> dict[str, msgspec.Raw] | None:
+    """The same, one member after the other: for keys that are beyond the quick way."""
+    begin = len(raw) - len(raw.lstrip(_SPACES))
+    if raw[begin : begin + 1] != b"{":
         return None
-    if not isinstance(value, dict):
-        return None
-    return {key: msgspec.Raw(text_of(item)) for key, item in value.items()}
+    text = raw.decode("latin-1")  # a character for each byte
+    found: dict[str, msgspec.Raw] = {}
+    at = begin + 1
+    while True:
+        key = _KEY.match(text, at)
+        if key is None:
+            return None
+        try:
+            name = json.loads(chars_of(raw[key.start(1) : key.end(1)]))
+            end = _STEP.raw_decode(text, key.end())[1]
+        except (ValueError, RecursionError):
+            return None
+        found[name] = msgspec.Raw(raw[key.end() : end])
+        mark = _MARK.match(text, end)
+        if mark is None:
+            return None
+        at = mark.end()
+        if mark[1] == "}":
+            return None if raw[at:].strip(_SPACES) else found
 
 
 def _items(raw: bytes) -> list[msgspec.Raw] | None:
@@ -123,19 +145,21 @@ def _items(raw: bytes) -> list[msgspec.Raw] | None:
         return None
 
 
-def text_of(value: object) -> bytes:
-    """The JSON text of a decoded value."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", "surrogatepass")
-
-
 def string_of(raw: bytes) -> str:
     """The text of a JSON string."""
     try:
         return msgspec.json.decode(raw, type=str)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        found = json.loads(raw.decode("utf-8", "surrogatepass"), strict=False)
+        found = json.loads(chars_of(raw), strict=False)
         return found if isinstance(found, str) else ""
+
+
+def chars_of(raw: bytes) -> str:
+    """Stored bytes as text: half a surrogate pair as it is, what is no UTF-8 marked with U+FFFD."""
+    try:
+        return raw.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return raw.decode("utf-8", "replace")
 
 
 def _keyed(rest: str, members: dict[str, msgspec.Raw]) -> tuple[str, str] | None:

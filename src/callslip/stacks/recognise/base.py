@@ -5,16 +5,14 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable
 
-import msgspec
-
 from callslip.handle import Kind
+from callslip.stacks.paths import members_of
 
 __all__ = ["Recogniser", "names_of"]
 
 _NAMES = 100
 _NAME_CHARS = 200
 _LOOKED_AT = 20
-_OBJECT: msgspec.json.Decoder[dict[str, msgspec.Raw]] = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 class Recogniser:
@@ -57,13 +55,16 @@ def names_of(records: Iterable[bytes]) -> tuple[str, ...]:
     for at, record in enumerate(records):
         if at == _LOOKED_AT or len(names) >= _NAMES:
             break
-        try:
-            names.update(dict.fromkeys(_OBJECT.decode(record)))
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-            continue
+        found = members_of(record)
+        names.update(dict.fromkeys(_valid(name) for name in found or ()))
     return bounded_names(names)
 
 
 def bounded_names(names: Iterable[str]) -> tuple[str, ...]:
     """So many names, of so many characters each; a longer one is left out, not cut."""
     return tuple(name for name in names if len(name) <= _NAME_CHARS)[:_NAMES]
+
+
+def _valid(name: str) -> str:
+    """A name as a query gives it: with half of a surrogate pair as the bytes that are no UTF-8."""
+    return name.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
