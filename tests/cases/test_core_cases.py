@@ -374,6 +374,54 @@ def test_case_55_an_envelope_with_a_byte_that_is_no_utf8_is_still_opened(session
     assert session.get(handle.id, "exit_code").value == 3
 
 
+HALF = json.dumps("cut within an emoji \ud83d")
+ROWS = ", ".join(f'{{"n": {n}, "said": {HALF}}}' for n in range(200))
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "records"),
+    [
+        (f'{{"title": {HALF}, "rows": [{ROWS}]}}', "rows", 200),
+        (ROWS.replace("}, ", "}\n"), "rows", 200),
+        (json.dumps(f"[{ROWS}]"), "rows", 200),
+        (
+            f'{{"n": [{", ".join(map(str, range(200)))}], "said": [{", ".join([HALF] * 200)}]}}',
+            "rows",
+            200,
+        ),
+        (f"[{', '.join([HALF] * 200)}]", "document", 200),
+        (f'{{"title": "a title", "said": {HALF}, "more": {{"n": 1}}}}', "document", None),
+    ],
+    ids=["in a document", "a line each", "encoded twice", "columns", "texts", "a document"],
+)
+def test_case_43_json_with_half_of_a_pair_of_surrogates_is_json(
+    session: Session, text: str, kind: str, records: int | None
+) -> None:
+    handle = session.put(text, tool="t")
+    assert (handle.kind, handle.shape.records) == (kind, records)
+    assert session.load(handle.id) == text
+    assert "\ud83d" not in str(handle)
+    if records and kind == "rows":
+        assert session.query(handle.id, "n >= 150", limit=0).total == 50
+        assert session.get(handle.id, 8).value["n"] == 7
+        assert len(session.frame(handle.id)) == records
+    if records is None:
+        assert session.get(handle.id, "said").value.startswith("cut within")
+    for tool in session.tools():
+        wanted = {"result_id": handle.id, "pattern": "cut", "key": "said", "where": "n < 2"}
+        given = {name: wanted[name] for name in tool.parameters["properties"] if name in wanted}
+        tool.call(**given).encode()
+
+
+def test_case_07_an_envelope_cut_within_an_emoji_is_read_as_its_lines(session: Session) -> None:
+    text = json.dumps(
+        {"stdout": "".join(f"[{n}] ok\n" for n in range(5_000)) + "\ud83d", "exit_code": 3}
+    )
+    handle = session.put(text, tool="run")
+    assert session.read(handle.id, start=2_501, limit=1).text == "[2500] ok\n"
+    assert session.get(handle.id, "exit_code").value == 3
+
+
 STREAM = """
 import importlib.util, pathlib, sys
 from callslip import ResultStore

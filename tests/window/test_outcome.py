@@ -105,3 +105,18 @@ def test_a_failed_result_keeps_its_type_and_its_text(value: Any, kind: str, text
 )
 def test_data_is_not_taken_for_a_control_result(value: Any) -> None:
     assert outcome(value) == "ok"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"status": "waiting_for_user", "question": "cut \\ud83d"}',
+        '{"status": "waiting_for_user", "score": NaN}',
+        '{"status": "waiting_for_user", "n": 1E400}',
+        '\ufeff{"status": "waiting_for_user"}',
+    ],
+)
+def test_json_that_only_a_patient_parser_takes_says_the_same(text: str) -> None:
+    assert outcome(text) == "waiting"
+    assert control(text.replace("waiting_for_user", "error")).outcome == "error"
+    assert outcome(text + "]") == "ok"

@@ -9,11 +9,9 @@ import json
 import re
 from collections.abc import Sequence
 
-import msgspec
-
 from callslip.reading.records import Records
 from callslip.stacks.ops import Flow
-from callslip.stacks.paths import string_of
+from callslip.stacks.paths import members_of, string_of
 
 __all__ = ["ID_LIKE", "fields_with", "holders", "needles", "own_id"]
 
@@ -55,12 +53,8 @@ def needles(wanted: str) -> list[bytes]:
 
 
 def fields_with(record: bytes, wanted: str) -> list[str]:
-    try:
-        members = msgspec.json.decode(record, type=dict[str, msgspec.Raw])
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        return []
     found = []
-    for name, raw in members.items():
+    for name, raw in (members_of(record) or {}).items():
         text = bytes(raw)
         if text[:1] in (b"{", b"["):
             continue

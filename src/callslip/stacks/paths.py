@@ -14,7 +14,9 @@ from typing import Final
 
 import msgspec
 
-__all__ = ["Dead", "Found", "chars_of", "find", "members_of", "step", "string_of"]
+from callslip.stacks.records import ArrayScanner
+
+__all__ = ["Dead", "Found", "chars_of", "find", "items_of", "members_of", "step", "string_of"]
 
 _SPACES: Final = b" \t\r\n"
 _BOM: Final = b"\xef\xbb\xbf"
@@ -89,7 +91,7 @@ def find(body: bytes, path: str) -> Found | Dead:
             key, rest = taken
             raw, here = bytes(members[key]), step(here, key)
         elif first == b"[":
-            items = _items(raw)
+            items = items_of(raw)
             if items is None:
                 return Dead(here)
             place = _placed(rest, pointer)
@@ -138,11 +140,17 @@ def _stepped(raw: bytes) -> dict[str, msgspec.Raw] | None:
             return None if raw[at:].strip(_SPACES) else found
 
 
-def _items(raw: bytes) -> list[msgspec.Raw] | None:
+def items_of(raw: bytes) -> list[msgspec.Raw] | None:
+    """The elements of a JSON list, as `members_of`."""
     try:
         return _LIST.decode(raw)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        scanner = ArrayScanner(len(raw) + 1)
+        spans = scanner.feed(raw)
+        scanner.finish()
+    if not scanner.complete:
         return None
+    return [msgspec.Raw(raw[a:b]) for a, b in zip(spans[::2], spans[1::2], strict=True)]
 
 
 def string_of(raw: bytes) -> str:

@@ -14,10 +14,9 @@ import json
 import re
 from typing import Final
 
-import msgspec
-
 from callslip.handle import Kind, Source
 from callslip.stacks.records import HEAD_BYTES, ArrayScanner
+from callslip.stacks.valid import is_json
 
 __all__ = ["delimiter", "settle", "sniff"]
 
@@ -44,7 +43,6 @@ _MAGIC: Final[tuple[tuple[bytes, str], ...]] = (
     (b"ARROW1\x00\x00", "application/vnd.apache.arrow.file"),
 )
 _BOM = "\ufeff"
-_RAW = msgspec.json.Decoder(msgspec.Raw)
 _LOG_LINE = re.compile(
     r"^\W{0,2}(?:(?:[\w.-]+:? )?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d\b"
     r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\S+ \S+ \S+ \[\d\d/[A-Z][a-z]{2}/\d{4}"
@@ -89,10 +87,10 @@ def settle(kind: Kind, mime: str, body: bytes) -> tuple[Kind, str]:
         return kind, mime
     text = body.removeprefix(b"\xef\xbb\xbf")
     try:
-        _RAW.decode(text)
+        valid = is_json(text)
     except RecursionError:
         return kind, mime  # deeper than a parser goes; it does look like JSON
-    except msgspec.DecodeError:
+    if not valid:
         return _text(body[:HEAD_BYTES].decode("utf-8", "replace"), "str", body[:HEAD_BYTES])
     if kind == "rows":
         scanner = ArrayScanner()
@@ -136,12 +134,10 @@ def _json(head: bytes, text: str) -> tuple[Kind, str] | None:
         return None
     if whole:
         try:
-            _RAW.decode(head.removeprefix(b"\xef\xbb\xbf"))
+            valid = is_json(head.removeprefix(b"\xef\xbb\xbf"))
         except RecursionError:
-            return "document", "application/json"
-        except msgspec.DecodeError:
-            return None
-        return "document", "application/json"
+            valid = True
+        return ("document", "application/json") if valid else None
     start = text.lstrip()
     after = start[1:].lstrip()[:1]
     looks = after in ('"', "}") if start[0] == "{" else after in '"[]{-0123456789tfn'
@@ -166,10 +162,9 @@ def _is_object(line: str) -> bool:
     if not line.lstrip().startswith("{"):
         return False
     try:
-        _RAW.decode(line.encode("utf-8", "surrogatepass"))
-    except (msgspec.DecodeError, RecursionError):
+        return is_json(line.encode("utf-8", "surrogatepass"))
+    except RecursionError:
         return False
-    return True
 
 
 def _text(text: str, source: Source, head: bytes) -> tuple[Kind, str]:

@@ -6,6 +6,7 @@ Cautious: a value is taken for a control result only by what no data would carry
 from __future__ import annotations
 
 import enum
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -83,13 +84,18 @@ def control(value: object) -> Control:
 
 
 def _of_text(text: str) -> Control:
-    head = text[:64].lstrip()
+    head = text[:64].lstrip("\ufeff \t\r\n")
     if not head.startswith("{") or len(text) > _PARSED_CHARS:
         return _OK
+    text = text.removeprefix("\ufeff")
+    found: object
     try:
         found = msgspec.json.decode(text.encode("utf-8", "replace"))
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        return _OK
+        try:  # NaN, a number beyond a float, half of a surrogate pair
+            found = json.loads(text)
+        except (ValueError, RecursionError):
+            return _OK
     return _of_mapping(found) if isinstance(found, dict) else _OK
 
 

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import json
 from array import array
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Literal
 
 import msgspec
 
-from callslip.stacks.paths import members_of, step, string_of
+from callslip.stacks.paths import items_of, members_of, step, string_of
 from callslip.stacks.recognise.lists import DOMINANT
 from callslip.stacks.recognise.media import is_base64
 from callslip.stacks.records import ArrayScanner
+from callslip.stacks.valid import is_json
 
 __all__ = ["About", "about", "transposed"]
 
@@ -26,8 +28,6 @@ _LONG: Final = 1000
 """A string of one line is read in its document's stead only if it is longer."""
 _TAKEN_APART: Final = 200
 _SPACES: Final = b" \t\r\n"
-_ANY = msgspec.json.Decoder(msgspec.Raw)
-_LIST: msgspec.json.Decoder[list[msgspec.Raw]] = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +106,9 @@ def _text(raw: bytes, path: str) -> About | None:
     text = string_of(raw).encode("utf-8", "surrogatepass")
     opening = text.lstrip(_SPACES)[:1]
     if opening in (b"{", b"["):
-        try:
-            _ANY.decode(text)
-        except (msgspec.DecodeError, RecursionError):
-            pass
-        else:
-            return About("text", path or "$", text=text)
+        with suppress(RecursionError):
+            if is_json(text):
+                return About("text", path or "$", text=text)
     if not path or is_base64(text) or (b"\n" not in text and len(text) < _LONG):
         return None
     return About("text", path, text=text)
@@ -124,7 +121,9 @@ def _copied(members: dict[str, msgspec.Raw]) -> str:
     if structured is None or content is None or bytes(structured)[:1] != b"{":
         return ""
     try:
-        blocks = _LIST.decode(bytes(content))
+        blocks = items_of(bytes(content))
+        if blocks is None:
+            return ""
         if not blocks:
             return "structuredContent"
         block = members_of(bytes(blocks[0])) or {}
@@ -132,7 +131,7 @@ def _copied(members: dict[str, msgspec.Raw]) -> str:
             return ""
         text = string_of(bytes(block["text"]))
         same = _says(bytes(structured), text)
-    except (msgspec.DecodeError, ValueError, RecursionError):
+    except (ValueError, RecursionError):
         return ""
     return "structuredContent" if same else ""
 
@@ -176,10 +175,8 @@ def _columns(members: dict[str, msgspec.Raw]) -> About | None:
 
 def _parts(raw: bytes) -> tuple[list[str] | None, list[msgspec.Raw]] | None:
     if raw[:1] == b"[":
-        try:
-            return None, _LIST.decode(raw)
-        except (msgspec.DecodeError, RecursionError):
-            return None
+        items = items_of(raw)
+        return None if items is None else (None, items)
     members = members_of(raw)
     return None if members is None else (list(members), list(members.values()))
 

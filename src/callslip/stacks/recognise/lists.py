@@ -18,6 +18,7 @@ from callslip.stacks.records import (
     ArrayScanner,
     by_record,
 )
+from callslip.stacks.valid import mended
 
 __all__ = ["Array", "InnerList", "Known", "Lines", "open_list"]
 
@@ -264,4 +265,5 @@ def _valid(window: bytes, lines: int) -> bool:
             return len(decoder.decode_lines(window)) == lines
         except (msgspec.DecodeError, RecursionError):
             continue
-    return False
+    whole = mended(window)
+    return whole != window and _valid(whole, lines)
