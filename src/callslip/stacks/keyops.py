@@ -46,10 +46,14 @@ class GetKey(IndexOp["KeyRow | None"]):
 
 
 @dataclass(frozen=True, slots=True)
-class AddKey(IndexOp[KeyRow]):
-    """Add a row, unless one of its name is there; answer the one that is: the first decides."""
+class AddKey(IndexOp["KeyRow | None"]):
+    """Add a row, unless one of its name is there; answer the one that is: the first decides.
+
+    With `under`, a name and a time, only while that row is there, made at that time: else None, and
+    nothing is added. Who destroys that row with all `below` it leaves none that was added so."""
 
     row: KeyRow
+    under: tuple[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +67,13 @@ class SwapKey(IndexOp[bool]):
 
 @dataclass(frozen=True, slots=True)
 class DropKeys(IndexOp[int]):
-    """Destroy rows by name, so that nothing of them is left in the file; answer how many went."""
+    """Destroy rows by name and time, so that nothing of them is left in the file; answer how many
+    went. One of that name that was made at another time stays: it is another key's.
 
-    names: Sequence[str]
+    With `below`, all whose names begin with it go as well, if any of the others went."""
+
+    names: Sequence[tuple[str, float]]
+    below: str = ""
 
 
 @dataclass(frozen=True, slots=True)

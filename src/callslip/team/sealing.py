@@ -93,7 +93,7 @@ class SealedRuns:
         if run is None:
             key = self._ring.session(scope, tenant)
             if key is not None:
-                self._ring.destroy([key.name])
+                self._ring.destroy(key)
         return gone
 
     def _place(self, user: str, session: str) -> tuple[Tenant, Scope]:

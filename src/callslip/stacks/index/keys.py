@@ -108,15 +108,17 @@ def _get(db: sqlite3.Connection, op: GetKey) -> KeyRow | None:
     return None if row is None else KeyRow(*row)
 
 
-def _add(db: sqlite3.Connection, op: AddKey) -> KeyRow:
+def _add(db: sqlite3.Connection, op: AddKey) -> KeyRow | None:
     row = op.row
+    if op.under is not None:
+        above = _get(db, GetKey(op.under[0]))
+        if above is None or above.made_at != op.under[1]:
+            return None
     db.execute(
         "INSERT INTO keys (name, wrapped, made_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
         (row.name, row.wrapped, row.made_at),
     )
-    found = _get(db, GetKey(row.name))
-    assert found is not None
-    return found
+    return _get(db, GetKey(row.name))
 
 
 def _swap(db: sqlite3.Connection, op: SwapKey) -> bool:
@@ -128,8 +130,11 @@ def _swap(db: sqlite3.Connection, op: SwapKey) -> bool:
 
 def _drop(db: sqlite3.Connection, op: DropKeys) -> int:
     gone = 0
-    for name in op.names:
-        gone += db.execute("DELETE FROM keys WHERE name = ?", (name,)).rowcount
+    for each in op.names:
+        gone += db.execute("DELETE FROM keys WHERE name = ? AND made_at = ?", each).rowcount
+    if gone and op.below:
+        between = (op.below, op.below + "\x7f")
+        gone += db.execute("DELETE FROM keys WHERE name >= ? AND name < ?", between).rowcount
     return gone
 
 

@@ -19,14 +19,20 @@ def _get(db: Db, op: GetKey) -> KeyRow | None:
     return None if row is None else _row(row)
 
 
-def _add(db: Db, op: AddKey) -> KeyRow:
+def _add(db: Db, op: AddKey) -> KeyRow | None:
+    if op.under is not None:
+        name, made_at = op.under
+        # Locked: who destroys it waits, and then sees what was added under it.
+        above = f"SELECT made_at FROM wrapped_keys WHERE {_IS} FOR SHARE"
+        if db.execute(above, (name.encode(),)) != [(made_at,)]:
+            return None
     db.execute(
         "INSERT INTO wrapped_keys (name, wrapped, made_at) VALUES (%s, %s, %s)"
         " ON CONFLICT DO NOTHING",
         (op.row.name.encode(), op.row.wrapped, op.row.made_at),
     )
-    (row,) = db.finish(_GET, (op.row.name.encode(),))
-    return _row(row)
+    row = db.finish(_GET, (op.row.name.encode(),)).fetchone()
+    return None if row is None else _row(row)
 
 
 def _swap(db: Db, op: SwapKey) -> bool:
@@ -39,8 +45,16 @@ def _swap(db: Db, op: SwapKey) -> bool:
 
 def _drop(db: Db, op: DropKeys) -> int:
     gone = 0
-    for name in op.names:
-        gone += db.execute(f"DELETE FROM wrapped_keys WHERE {_IS}", (name.encode(),)).rowcount
+    for name, made_at in op.names:
+        gone += db.execute(
+            f"DELETE FROM wrapped_keys WHERE {_IS} AND made_at = %s", (name.encode(), made_at)
+        ).rowcount
+    if gone and op.below:
+        first = op.below.encode()
+        gone += db.execute(
+            f"DELETE FROM wrapped_keys WHERE {_FIRST} >= %s AND {_FIRST} < %s",
+            (first, first + b"\x7f"),
+        ).rowcount
     return gone
 
 

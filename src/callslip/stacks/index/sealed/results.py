@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from callslip.errors import PayloadDamaged
@@ -11,10 +12,20 @@ from callslip.stacks import auditops, fileops, ops
 from callslip.stacks.index.sealed import rows
 from callslip.stacks.index.sealed.cipher import Unopened, to_bytes
 from callslip.stacks.index.sealed.holders import SessionKey, Tenant
+from callslip.stacks.index.sealed.ring import Stale
 from callslip.stacks.index.sealed.step import Names, Step, maybe
 from callslip.stacks.layout import UNOPENED
 
 _HOLDERS = 20
+
+
+class Dead(Exception):
+    """A row stands in the way that a destroyed key sealed. Never leaves this package."""
+
+    def __init__(self, scope: Scope, id: str) -> None:
+        super().__init__(scope, id)
+        self.scope = scope
+        self.id = id
 
 
 class Results:
@@ -37,9 +48,12 @@ class Results:
         def opened(answer: ops.Inserted | None) -> ops.Inserted | None:
             if answer is None:
                 return None
-            result = self._result(answer.result, scope, op.result.scope, tenant)
-            if result is None:
-                raise PayloadDamaged("a row of the index was sealed with a key that was destroyed")
+            try:
+                result = rows.open_result(answer.result, op.result.scope, tenant, key)
+            except Unopened as error:
+                if self._ring.stands(key) and isinstance(error, rows.Gone):
+                    raise Dead(scope, answer.result.id) from None
+                raise self._unopened(key) from None
             return replace(answer, result=result)
 
         return Step(replace(op, result=sealed, subjects=subjects), opened, key)
@@ -63,7 +77,7 @@ class Results:
         def opened(answer: fileops.Wrote | None) -> fileops.Wrote | None:
             if answer is None or answer.file is None:
                 return answer
-            return replace(answer, file=_file(answer.file, tenant, key))
+            return replace(answer, file=self._file(answer.file, tenant, key))
 
         return Step(sealed, opened, key)
 
@@ -80,7 +94,10 @@ class Results:
         tenant = self._names.there(op.tenant)
 
         def opened(answer: ops.Payload | None) -> ops.Payload | None:
-            return None if answer is None else _payload(answer, tenant, op.lock)
+            try:
+                return None if answer is None else rows.open_payload(answer, tenant, op.lock)
+            except Unopened:
+                raise self._unopened(tenant) from None
 
         return Step(ops.FindPayload(tenant.token, op.digest), opened)
 
@@ -98,10 +115,13 @@ class Results:
                 return None
             try:
                 return rows.open_tombstone(answer, tenant, key)
+            except rows.Gone:
+                self._pass_by(key)
+                return None
             except Unopened:
-                raise _changed() from None
+                raise self._unopened(key) from None
 
-        return Step(replace(op, scope=scope), opened)
+        return Step(replace(op, scope=scope), opened, looked=tenant)
 
     def list(self, op: ops.List) -> Step:
         tenant = self._names.there(op.scope.tenant)
@@ -115,7 +135,7 @@ class Results:
             kept = [row for row in found if row is not None]
             return kept or (), total - (len(listed) - len(kept))
 
-        return Step(replace(op, scope=scope), opened)
+        return Step(replace(op, scope=scope), opened, looked=tenant)
 
     def _result(
         self, row: ops.Result, scope: Scope, named: Scope, tenant: Tenant
@@ -128,19 +148,34 @@ class Results:
             if row.scope != scope:
                 named = self._names.opened(row.scope, tenant)
             return rows.open_result(row, named, tenant, key)
+        except rows.Gone:
+            self._pass_by(key)
+            return None
         except Unopened:
-            raise _changed() from None
+            raise self._unopened(key) from None
+
+    def _pass_by(self, key: SessionKey) -> None:
+        """What a destroyed key sealed is not there, unless that key is ours: then it is looked up
+        again."""
+        if not self._ring.stands(key):
+            raise Stale
+
+    def _unopened(self, key: SessionKey | Tenant) -> Exception:
+        """Why a row does not open: it was changed, or it is of a newer key than ours."""
+        return _changed() if self._ring.stands(key) else Stale()
 
     # --- files --------------------------------------------------------------------------------------
 
     def read_file(self, op: fileops.ReadFile) -> Step:
         tenant, scope, key = self._place(op.scope)
         path, view = key.paths.token(op.path), rows.seal_view(op.view, key)
-        return Step(replace(op, scope=scope, path=path, view=view), _opens_file(tenant, key))
+        sealed = replace(op, scope=scope, path=path, view=view)
+        return Step(sealed, self._opens_file(tenant, key), looked=key if key.name else tenant)
 
     def find_write(self, op: fileops.FindWrite) -> Step:
         tenant, scope, key = self._place(op.scope)
-        return Step(replace(op, scope=scope, call=key.call(op.call)), _opens_file(tenant, key))
+        sealed = replace(op, scope=scope, call=key.call(op.call))
+        return Step(sealed, self._opens_file(tenant, key), looked=key if key.name else tenant)
 
     def list_files(self, op: fileops.ListFiles) -> Step:
         tenant, scope, key = self._place(op.scope)
@@ -148,10 +183,35 @@ class Results:
         def opened(
             answer: tuple[Sequence[fileops.File], int | None],
         ) -> tuple[Sequence[fileops.File], int | None]:
-            found = [file for each in answer[0] if (file := _file_if_any(each, tenant, key))]
+            found = [file for each in answer[0] if (file := self._file_if_any(each, tenant, key))]
             return sorted(found, key=lambda file: to_bytes(file.path)) or (), answer[1]
 
-        return Step(replace(op, scope=scope, view=rows.seal_view(op.view, key)), opened)
+        sealed = replace(op, scope=scope, view=rows.seal_view(op.view, key))
+        return Step(sealed, opened, looked=key if key.name else tenant)
+
+    def _file(self, file: fileops.File, tenant: Tenant, key: SessionKey) -> fileops.File:
+        try:
+            return rows.open_file(file, tenant, key)
+        except Unopened:
+            raise self._unopened(key) from None
+
+    def _file_if_any(
+        self, file: fileops.File, tenant: Tenant, key: SessionKey
+    ) -> fileops.File | None:
+        """A file; None for one that was written while its session, and the key, were destroyed."""
+        try:
+            return rows.open_file(file, tenant, key)
+        except rows.Gone:
+            if key.name:
+                self._pass_by(key)
+            return None
+        except Unopened:
+            raise self._unopened(key) from None
+
+    def _opens_file(
+        self, tenant: Tenant, key: SessionKey
+    ) -> Callable[[fileops.File | None], fileops.File | None]:
+        return lambda answer: None if answer is None else self._file(answer, tenant, key)
 
     def _place(self, named: Scope) -> tuple[Tenant, Scope, SessionKey]:
         tenant = self._names.there(named.tenant)
@@ -163,7 +223,7 @@ class Results:
     # --- upkeep -------------------------------------------------------------------------------------
 
     def remove(self, op: ops.Remove) -> Step:
-        names = self._names.there(op.tenant).names
+        names = self._names.anew(op.tenant).names
         token = self._ring.token(op.tenant)
         user, session = maybe(names, op.user), maybe(names, op.session)
         return Step(replace(op, tenant=token, user=user, session=session))
@@ -181,8 +241,13 @@ class Results:
             found = []
             for scope, active_at, live in answer:
                 tenant = self._names.of_token(scope.tenant)
-                if tenant is not None:
+                if tenant is None:
+                    continue
+                try:
                     found.append((self._names.opened(scope, tenant), active_at, live))
+                except Unopened:
+                    if not self._ring.stands(tenant):
+                        raise Stale from None
             return found
 
         return Step(replace(op, tenant=token), opened)
@@ -214,7 +279,8 @@ class Results:
             # At no time at all: that counts as no activity.
             row = None if key is None else self._inner.run(ops.Get(scope, id, 0.0, ""))
             if isinstance(row, ops.Result) and key is not None:
-                return rows.open_result(row, scope, tenant, key).payload.lock
+                with suppress(rows.Gone):
+                    return rows.open_result(row, scope, tenant, key).payload.lock
         return b""
 
     def _lock(self, payload: ops.Payload, tenant: Tenant) -> bytes:
@@ -234,29 +300,6 @@ class Results:
 def _payload(payload: ops.Payload, tenant: Tenant, lock: bytes) -> ops.Payload:
     try:
         return rows.open_payload(payload, tenant, lock)
-    except Unopened:
-        raise _changed() from None
-
-
-def _file(file: fileops.File, tenant: Tenant, key: SessionKey) -> fileops.File:
-    try:
-        return rows.open_file(file, tenant, key)
-    except Unopened:
-        raise _changed() from None
-
-
-def _opens_file(
-    tenant: Tenant, key: SessionKey
-) -> Callable[[fileops.File | None], fileops.File | None]:
-    return lambda answer: None if answer is None else _file(answer, tenant, key)
-
-
-def _file_if_any(file: fileops.File, tenant: Tenant, key: SessionKey) -> fileops.File | None:
-    """A file; None for one that was written while its session, and the key, were destroyed."""
-    try:
-        return rows.open_file(file, tenant, key)
-    except rows.Gone:
-        return None
     except Unopened:
         raise _changed() from None
 

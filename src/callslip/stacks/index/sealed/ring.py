@@ -13,16 +13,12 @@ another.
 from __future__ import annotations
 
 import json
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, TypeVar
 
 from callslip.errors import SettingsError, StoreUnavailable
 from callslip.handle import Scope
-from callslip.limits import KEYS_CACHED, KEYS_CACHED_SECONDS
+from callslip.limits import KEYS_CACHED_SECONDS
 from callslip.stacks.index.sealed.cipher import (
     Box,
     Unopened,
@@ -35,12 +31,11 @@ from callslip.stacks.index.sealed.cipher import (
 )
 from callslip.stacks.index.sealed.clear import holds_any
 from callslip.stacks.index.sealed.holders import SessionKey, Tenant
+from callslip.stacks.index.sealed.known import Known
 from callslip.stacks.index.sealed.master import Master
 from callslip.stacks.index.sealed.wrapping import Wrapping
 from callslip.stacks.keyops import AddKey, DropKeys, GetKey, KeyRow, ListKeys, SealMark, SwapKey
 from callslip.stacks.ops import Count, Runs
-
-T = TypeVar("T")
 
 _ROOT = "root"
 
@@ -53,14 +48,14 @@ _REPLACED_SECONDS = 3600.0
 processes use it until they look again, and their clocks may be apart."""
 
 
-class Stale(Exception):
-    """A tenant's keys were destroyed since they were looked up. Never leaves this package."""
+class Stale(StoreUnavailable):
+    """Keys were destroyed since they were looked up. Nothing was done; it may be done again."""
 
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    value: Any
-    until: float
+    def __init__(self) -> None:
+        super().__init__(
+            "what it belongs to was deleted, and the keys destroyed, while it was used",
+            reason="failed",
+        )
 
 
 class Ring:
@@ -77,10 +72,8 @@ class Ring:
         self._index = index
         self._master = master
         self._master_key = Wrapping(master, clock)
-        self._seconds = seconds
         self._clock = clock
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
-        self._lock = threading.Lock()
+        self._known = Known(seconds)
         self._root: bytes | None = None
         self.also_holds: Callable[[], bool] = lambda: False
         """Whether anything stands in the clear beside the index, in what the same keys are for."""
@@ -168,7 +161,7 @@ class Ring:
 
     def tenant_of(self, token: str) -> Tenant | None:
         """The tenant that a token stands for; None if its keys were destroyed."""
-        known = self._known(f"t:{token}")
+        known = self._known.get(f"t:{token}")
         if known is not None:
             return known  # type: ignore[no-any-return]
         row = self._index.run(GetKey(f"t:{token}"))
@@ -184,7 +177,7 @@ class Ring:
             from_token(held["digests"]),
             row.made_at,
         )
-        return self._keep(row.name, tenant)
+        return self._known.keep(row.name, tenant)
 
     # --- sessions -----------------------------------------------------------------------------------
 
@@ -196,29 +189,30 @@ class Ring:
     def session(self, scope: Scope, tenant: Tenant) -> SessionKey | None:
         """The keys of a session, in tokens; None if it has none (any more)."""
         name = _name(scope)
-        known = self._known(name)
+        known = self._known.get(name)
         if known is not None:
             return known  # type: ignore[no-any-return]
         row = self._index.run(GetKey(name))
-        return None if row is None else self._session_in(row, tenant)
+        # Of a tenant that has no keys, those that one made since wraps are not to be opened.
+        return None if row is None or not tenant.made_at else self._session_in(row, tenant)
 
     def make_session(self, scope: Scope, tenant: Tenant) -> SessionKey:
         """The keys of a session, in tokens, made if there are none. Raises `Stale`: what a tenant
         wraps whose own keys were destroyed meanwhile, nobody would ever open."""
         found = self.session(scope, tenant)
         if found is None:
-            name = _name(scope)
+            name, above = _name(scope), f"t:{tenant.token}"
             row = KeyRow(name, _sealed_by(tenant, name, fresh()), self._clock())
-            added = self._index.run(AddKey(row))
-            if not self.stands(tenant):
-                self.destroy([name])
+            added = self._index.run(AddKey(row, (above, tenant.made_at)))
+            if added is None:
+                self.drop([above])
                 raise Stale
             found = self._session_in(added, tenant)
         return found
 
     def _session_in(self, row: KeyRow, tenant: Tenant) -> SessionKey:
         key = self._session_key(row, tenant)
-        return self._keep(row.name, SessionKey(row.name, row.made_at, key))
+        return self._known.keep(row.name, SessionKey(row.name, row.made_at, key))
 
     def _session_key(self, row: KeyRow, tenant: Tenant) -> bytes:
         generation = int.from_bytes(row.wrapped[:4], "little")
@@ -233,6 +227,8 @@ class Ring:
         try:
             return Box(tenant.keys[generation]).open(row.wrapped[4:], row.name.encode())
         except Unopened:
+            if not self.stands(tenant):
+                raise Stale from None
             raise SettingsError(
                 "keys=: the wrapped key of a session does not open: the keys file (or table) beside "
                 "the index was changed, or is damaged"
@@ -301,12 +297,15 @@ class Ring:
             self._rewrapped(row, json.dumps(held).encode())
         return done
 
-    def shred(self, tenant: str, user: str | None, session: str | None, older: float = 0.0) -> int:
-        """Do `keyops.Shred`; leave keys that are not `older` in seconds."""
-        token = self.token(tenant)
+    def shred(
+        self, tenant: str, user: str | None, session: str | None, older: float = 0.0
+    ) -> tuple[int, list[Scope]]:
+        """Do `keyops.Shred`; leave keys that are not `older` in seconds. Also answers the sessions,
+        in tokens, that a worker who knew their key has written to in between: nobody can open it."""
+        token, late = self.token(tenant), []
         found = self.tenant_of(token)
         if found is None:
-            return 0
+            return 0, []
         names = found.names
         prefix = f"s:{token}:" + ("" if user is None else f"{names.token(user)}:")
         gone = 0
@@ -320,28 +319,33 @@ class Ring:
             _, _, user_token, session_token = row.name.split(":")
             if session is not None and names.token(session) != session_token:
                 continue
-            held = Count(scope=Scope(session_token, user_token, token))
-            if _held(self._index, held):
+            scope = Scope(session_token, user_token, token)
+            if _held(self._index, Count(scope=scope)):
                 continue
-            gone += self.destroy([row.name])
-            if older and _held(self._index, held):
-                # Nobody wants it gone: a worker that knew the key has used it in between.
-                self._index.run(AddKey(row))
-        return gone
+            gone += self.destroy(row)
+            if _held(self._index, Count(scope=scope)):
+                if older:  # nobody wants it gone
+                    self._index.run(AddKey(row))
+                else:
+                    late.append(scope)
+        return gone, late
 
-    def destroy(self, rows: list[str]) -> int:
-        """Destroy keys by the names of their rows."""
-        self.drop(rows)
-        return self._index.run(DropKeys(rows))
+    def destroy(self, key: KeyRow | SessionKey) -> int:
+        """Destroy a key; another of its name stays."""
+        self.drop([key.name])
+        return self._index.run(DropKeys([(key.name, key.made_at)]))
 
-    def destroy_below(self, token: str) -> int:
-        """Destroy the keys of all sessions of a tenant."""
-        return self.destroy([row.name for row in self._rows(f"s:{token}:")])
+    def destroy_tenant(self, tenant: Tenant) -> tuple[KeyRow, int]:
+        """Destroy the keys of a tenant and of all its sessions; its row, and how many went."""
+        name = f"t:{tenant.token}"
+        self.drop([name])
+        row = self._index.run(GetKey(name)) or KeyRow(name, b"", 0.0)
+        return row, self._index.run(DropKeys([(name, tenant.made_at)], f"s:{tenant.token}:"))
 
     def tenants(self) -> Iterator[Tenant]:
         """Every tenant that has keys."""
         for row in self._rows("t:"):
-            yield self._known(row.name) or self._tenant_in(row, self._master_key.opened(row))
+            yield self._known.get(row.name) or self._tenant_in(row, self._master_key.opened(row))
 
     def _rows(self, prefix: str) -> Iterator[KeyRow]:
         after = ""
@@ -353,32 +357,11 @@ class Ring:
 
     def drop(self, rows: list[str]) -> None:
         """Know those keys no longer."""
-        with self._lock:
-            for name in rows:
-                self._kept.pop(name, None)
+        self._known.drop(rows)
 
     def clear(self) -> None:
         """Know no key of a tenant or a session any longer."""
-        with self._lock:
-            self._kept.clear()
-
-    def _known(self, name: str) -> Any:
-        with self._lock:
-            kept = self._kept.get(name)
-            if kept is None:
-                return None
-            if kept.until < time.monotonic():
-                del self._kept[name]
-                return None
-            self._kept.move_to_end(name)
-            return kept.value
-
-    def _keep(self, name: str, value: T) -> T:
-        with self._lock:
-            self._kept[name] = _Kept(value, time.monotonic() + self._seconds)
-            while len(self._kept) > KEYS_CACHED:
-                self._kept.popitem(last=False)
-        return value
+        self._known.clear()
 
 
 def _mark(secret: bytes) -> bytes:

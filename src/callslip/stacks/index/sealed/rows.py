@@ -127,7 +127,7 @@ def seal_result(
         raise ValueError("a payload that is to be sealed must come with its lock")
     head = packed(to_bytes(result.args), shape_to_blob(result.shape))
     tool = tenant.names.token(result.tool)
-    head = key.box.seal(head, _HEAD + tool.encode())
+    head = key.id + key.box.seal(head, _HEAD + tool.encode())
     # The head stays when the row goes, so it is by itself; the row says which head is its own.
     row = packed(
         to_bytes(result.preview),
@@ -151,7 +151,8 @@ def seal_result(
 
 
 def open_result(row: Result, scope: Scope, tenant: Tenant, key: SessionKey) -> Result:
-    """A result's row again, in the scope whose names are given. Raises `Unopened`."""
+    """A result's row again, in the scope whose names are given. Raises `Unopened`, and `Gone` for one
+    of a key that was destroyed."""
     args, shape = _head(row.shape, row.tool, key)
     about = _ROW + row.payload.digest
     parts = unpacked(key.box.open(from_token(row.preview), about))
@@ -174,7 +175,7 @@ def open_result(row: Result, scope: Scope, tenant: Tenant, key: SessionKey) -> R
 
 
 def open_tombstone(row: Tombstone, tenant: Tenant, key: SessionKey) -> Tombstone:
-    """A tombstone again. Raises `Unopened`."""
+    """A tombstone again. Raises `Unopened` and `Gone`."""
     args, shape = _head(row.shape, row.tool, key)
     return replace(row, tool=tenant.names.text(row.tool), args=args, shape=shape)
 
@@ -190,8 +191,15 @@ def _beginnings(ids: Sequence[str]) -> list[str]:
 
 
 def _head(shape: Shape, tool: str, key: SessionKey) -> tuple[str, Shape]:
-    about = _HEAD + tool.encode()
-    args, inner = unpacked(key.box.open(from_token(shape.mime), about))
+    about, sealed = _HEAD + tool.encode(), from_token(shape.mime)
+    own = sealed[:8] == key.id
+    try:
+        # Rows of before say nothing of their key.
+        args, inner = unpacked(key.box.open(sealed[8:] if own else sealed, about))
+    except Unopened:
+        if own:
+            raise
+        raise Gone from None
     return to_text(args), shape_from_blob(inner)
 
 

@@ -25,6 +25,8 @@ class Step:
     op: IndexOp[Any]
     open: Callable[[Any], Any] = _same
     key: SessionKey | Tenant | None = None
+    looked: SessionKey | Tenant | None = None
+    """Whose names were looked up: where nothing was found, they may be of keys that were destroyed."""
 
 
 class Names:
@@ -52,6 +54,12 @@ class Names:
             nobody = derived(mac(root, token.encode()), "nobody")
             found = Tenant(tenant, token, nobody, {1: root}, nobody)
         return found
+
+    def anew(self, tenant: str) -> Tenant:
+        """The same, whatever is known: what is removed must not be missed in the names of keys that
+        another process has destroyed."""
+        self.ring.drop([f"t:{self.ring.token(tenant)}"])
+        return self.there(tenant)
 
     def of_token(self, token: str) -> Tenant | None:
         """The tenant of a row; None if its keys were destroyed."""

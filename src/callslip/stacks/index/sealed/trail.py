@@ -45,7 +45,7 @@ class Trails:
         sealed = auditops.Audited(
             step.op, store.token(op.actor), op.at, entries, store.token(op.cause)
         )
-        return Step(sealed, opened, step.key)
+        return Step(sealed, opened, step.key, step.looked)
 
     def record(self, op: auditops.Record) -> Step:
         return Step(auditops.Record(self.sealed(op.entries)))
@@ -121,7 +121,7 @@ class Trails:
 
     def reach(self, op: Any) -> Step:
         """`Release` and `HeldBy`."""
-        return Step(self._reach(op, self._names.there(op.tenant)), self._holds)
+        return Step(self._reach(op, self._names.anew(op.tenant)), self._holds)
 
     def holds(self, op: auditops.Holds) -> Step:
         token = None if op.tenant is None else self._ring.token(op.tenant)
@@ -149,7 +149,7 @@ class Trails:
     # --- subjects -----------------------------------------------------------------------------------
 
     def remove_subject(self, op: auditops.RemoveSubject) -> Step:
-        tenant = self._names.there(op.tenant)
+        tenant = self._names.anew(op.tenant)
         subject, cause = tenant.names.token(op.subject), self._names.store.token(op.cause)
         return Step(replace(op, tenant=tenant.token, subject=subject, cause=cause))
 

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 
-from callslip.errors import LegalHold, StoreUnavailable
+from callslip.errors import LegalHold, PayloadDamaged
 from callslip.handle import Scope
 from callslip.limits import KEYS_IDLE_SECONDS
 from callslip.stacks import auditops, fileops, ops, shareops
 from callslip.stacks.checkops import CheckIndex
 from callslip.stacks.index.sealed.master import Master
 from callslip.stacks.index.sealed.recalling import Recalling
-from callslip.stacks.index.sealed.results import Results
+from callslip.stacks.index.sealed.results import Dead, Results
 from callslip.stacks.index.sealed.ring import RUNS, Ring, Stale
 from callslip.stacks.index.sealed.step import Names, Step
 from callslip.stacks.index.sealed.trail import Trails
 from callslip.stacks.index.sealed.wrapping import Anew
-from callslip.stacks.keyops import Rewrap, Shred
+from callslip.stacks.keyops import AddKey, Rewrap, Shred
 from callslip.stacks.memoryops import ForgetFacts, ListFacts, Remembered, Which
 
 T = TypeVar("T")
+
+_TRIES = 4
+"""How often an operation is done whose keys were destroyed meanwhile."""
+_UNDONE_SECONDS = 0.05
+_STORES = (ops.Insert, ops.FindPayload, fileops.WriteFile)
 
 _AS_THEY_ARE = (
     ops.PayloadPlace,
@@ -87,10 +93,20 @@ class Sealed:
 
     def run(self, op: ops.Op[T], /) -> T:
         """Run one operation. One that is not known here is refused: it might store in the clear."""
-        try:
-            return self._run(op)
-        except Anew:  # before anything of it was done
-            return self._run(op)
+        for turn in range(1, _TRIES):
+            try:
+                return self._run(op)
+            except (Anew, Stale):  # nothing of it was done, or is left
+                continue
+            except PayloadDamaged:
+                if not isinstance(getattr(op, "op", op), _STORES):
+                    raise
+                # Or another worker is about to undo what it sealed with keys that were destroyed.
+                time.sleep(turn * _UNDONE_SECONDS)
+            except Dead as dead:
+                scope = dead.scope
+                self._remove(op, scope.tenant, scope.user, scope.session, dead.id)
+        return self._run(op)
 
     def _run(self, op: ops.Op[T]) -> T:
         self.ring.root()
@@ -107,6 +123,11 @@ class Sealed:
         except LegalHold:
             raise self._held(op) from None
         self._after(op, step, answer)
+        # One, or some of them with more beside.
+        missed = not answer[0] if isinstance(answer, tuple) and answer else answer is None
+        looked = step.looked if missed else None
+        if looked is not None and looked.made_at and not self.ring.stands(looked):
+            raise Stale
         return cast("T", answer)
 
     def close(self) -> None:
@@ -121,10 +142,7 @@ class Sealed:
             raise TypeError(f"an index with keys does not run {type(op).__name__}")
         while True:
             root = self.ring.root()
-            try:
-                made = step(op)
-            except Stale:  # it is looked up again, and made anew
-                made = step(op)
+            made = step(op)
             if self.ring.root() is root:  # else it is of two, one of which is gone
                 return made
 
@@ -180,20 +198,17 @@ class Sealed:
 
     def _after(self, op: Any, step: Step, answer: Any) -> None:
         if step.key is not None and not self.ring.stands(step.key):
-            self._undo(step, answer)
-            raise StoreUnavailable(
-                "what it belongs to was deleted, and the keys destroyed, while it was written",
-                reason="failed",
-            )
+            self._undo(op, step, answer)
+            raise Stale
         inner = op.op if isinstance(op, auditops.Audited) else op
         if isinstance(inner, ops.Remove) and inner.id is None and not inner.tombstones:
-            self._shred(Shred(inner.tenant, inner.user, inner.session))
+            self._shred(Shred(inner.tenant, inner.user, inner.session), op)
         elif isinstance(inner, ops.Repair) and inner.mend:
             for tenant in list(self.ring.tenants()):
                 if tenant.token != self.ring.token("", RUNS):
                     self.ring.shred(tenant.name, None, None, KEYS_IDLE_SECONDS)
 
-    def _undo(self, step: Step, answer: Any) -> None:
+    def _undo(self, op: Any, step: Step, answer: Any) -> None:
         """What was just sealed cannot be opened again: its key was destroyed meanwhile."""
         sealed: Any = step.op.op if isinstance(step.op, auditops.Audited) else step.op
         scope: Scope | None = getattr(getattr(sealed, "result", sealed), "scope", None)
@@ -204,17 +219,47 @@ class Sealed:
             # With the keys the whole index went: only we know of such a session, and an empty one
             # would stand in the way of who seals the index anew.
             id = None
-        if scope is not None and id != "":
-            reach = (scope.tenant, scope.user, scope.session, id)
-            self.inner.run(ops.Remove("deleted", 0.0, *reach, tombstones=False))
+        if scope is None or id == "":
+            return
+        if id:
+            # Another may have stored it since, under the same id and with a key that is there.
+            stood = self.inner.run(ops.Get(scope, id, 0.0, ""))
+            if not isinstance(stood, ops.Result) or stood.preview != sealed.result.preview:
+                return
+        self._remove(op, scope.tenant, scope.user, scope.session, id)
 
-    def _shred(self, op: Shred) -> int:
-        gone = self.ring.shred(op.tenant, op.user, op.session)
-        if op.user is None and op.session is None and not self._holds_any(op.tenant):
-            token = self.ring.token(op.tenant)
-            gone += self.ring.destroy([f"t:{token}"])
-            # Those that a worker has made since: it must see that they are of no use.
-            gone += self.ring.destroy_below(token)
+    def _remove(
+        self,
+        op: Any,
+        tenant: str,
+        user: str | None = None,
+        session: str | None = None,
+        id: str | None = None,
+    ) -> None:
+        """Remove what nobody can open, by the way of an operation: it is told as that is."""
+        made: ops.IndexOp[int] = ops.Remove(
+            "deleted", 0.0, tenant, user, session, id, tombstones=False
+        )
+        if isinstance(op, auditops.Audited):
+            store = self._names.store
+            actor, cause = store.token(op.actor), store.token(op.cause)
+            made = auditops.Audited(made, actor, op.at, lambda answer: (), cause)
+        self.inner.run(made)
+
+    def _shred(self, op: Shred, by: Any = None) -> int:
+        gone, late = self.ring.shred(op.tenant, op.user, op.session)
+        for scope in late:  # what came in between went with the rest
+            self._remove(by, scope.tenant, scope.user, scope.session)
+        if op.user is None and op.session is None:
+            tenant = self._names.anew(op.tenant)
+            if tenant.made_at and not self._holds_any(op.tenant):
+                row, went = self.ring.destroy_tenant(tenant)
+                gone += went
+                try:
+                    if went and self._holds_any(op.tenant):
+                        self._remove(by, tenant.token)
+                except LegalHold:  # placed in between, and in names of these keys
+                    self.inner.run(AddKey(row))
         return gone
 
     def _holds_any(self, tenant: str) -> bool:

@@ -48,6 +48,7 @@ class Wrapping:
         if beside is not None:
             self.opened(beside)
         row = index.run(AddKey(own))
+        assert row is not None
         return row, blob if row.wrapped == own.wrapped else self.opened(row)
 
     def opened(self, row: KeyRow) -> bytes:
