@@ -452,8 +452,11 @@ def test_what_cannot_be_rebuilt_says_what_it_was_without_its_address() -> None:
 
 def test_a_data_frame_is_stored_without_raising() -> None:
     pandas = pytest.importorskip("pandas")
-    content = canonical({"df": pandas.DataFrame({"a": [1, 2]})})
-    assert "DataFrame" in restore(content.form, content.body, content.twin)["df"].type
+    table = pandas.DataFrame({"a": [1, 2]})
+    content = canonical({"df": table})
+    assert restore(content.form, content.body, content.twin)["df"].equals(table)
+    grouped = canonical({"by": table.groupby("a")})
+    assert "GroupBy" in restore(grouped.form, grouped.body, grouped.twin)["by"].type
 
 
 def test_a_numpy_number_is_a_number_in_the_view() -> None:

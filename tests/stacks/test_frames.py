@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, date, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from callslip import Opaque, ResultStore
 from callslip.errors import NotRestorable
+from callslip.masks import last4
 from callslip.reading.frames import made as made_frame
 from callslip.stacks.content import canonical, restore
 
@@ -223,3 +226,60 @@ def test_an_arrow_table_comes_back_equal_with_its_metadata() -> None:
     batch = table.to_batches()[0]
     assert restored(batch).equals(batch)
     assert json.loads(canonical(table).body) == [{"a": 1, "b": ["x"]}, {"a": None, "b": []}]
+
+
+@pytest.mark.parametrize("name", sorted(frames()))
+def test_a_table_inside_a_value_is_kept_as_one_that_stands_alone(name: str) -> None:
+    table = frames()[name]
+    content = canonical({"orders": table, "total": 5})
+    assert json.loads(content.body)["orders"] == json.loads(canonical(table).body)
+    back = restore(content.form, content.body, content.twin)
+    pandas.testing.assert_frame_equal(back["orders"], table)
+    assert back["total"] == 5
+
+
+def test_tables_of_every_library_inside_of_containers_come_back() -> None:
+    series = pandas.Series([1, 2], name="s", index=["a", "b"])
+    value = {
+        "pair": (pandas.DataFrame({"n": [1]}), series),
+        "polars": [polars.DataFrame({"n": [1]}), polars.Series("p", [2])],
+        "arrow": pyarrow.table({"n": [1]}),
+        "array": {"deep": numpy.array([[1.5, float("nan")]])},
+    }
+    view = json.loads(canonical(value).body)
+    assert view["pair"] == [[{"n": 1}], [{"index": "a", "s": 1}, {"index": "b", "s": 2}]]
+    assert view["array"] == {"deep": [[1.5, None]]}
+    back = restored(value)
+    pandas.testing.assert_series_equal(back["pair"][1], series)
+    assert back["polars"][0].equals(value["polars"][0])
+    assert back["arrow"] == value["arrow"]
+    assert repr(back["array"]["deep"]) == repr(value["array"]["deep"])
+    assert canonical(value) == canonical(value)
+
+
+def test_a_table_that_occurs_twice_is_one_again() -> None:
+    table = pandas.DataFrame({"n": range(100)})
+    content = canonical({"first": table, "all": [table] * 50})
+    assert len(content.twin or b"") < 5_000
+    back = restore(content.form, content.body, content.twin)
+    assert back["first"] is back["all"][49]
+
+
+def test_tables_inside_of_themselves_and_of_each_other_end() -> None:
+    array = numpy.empty(2, dtype=object)
+    array[0], array[1] = {"it": array}, [array]
+    back = restored({"array": array})["array"]
+    assert type(back[0]["it"]) is Opaque
+    table = pandas.DataFrame({"n": [1]})
+    for _ in range(12):
+        table = pandas.DataFrame({"n": [table, [table]]}, dtype=object)
+    assert len(canonical({"table": table}).body) < 10_000
+
+
+def test_a_column_inside_a_table_inside_a_value_is_masked(tmp_path: Path) -> None:
+    people = pandas.DataFrame({"ssn": [f"123-45-{n:04d}" for n in range(50)]})
+    session = ResultStore(tmp_path / "s", mask={"ssn": last4}).session("s")
+    id = session.put({"people": people, "more": 1}, tool="crm").id
+    assert session.query(id, limit=1).text == '{"ssn":"***-**-0000"}'
+    assert "123-45" not in str(session.read(id, limit=100))
+    assert list(session.load(id)["people"]["ssn"]) == list(people["ssn"])

@@ -97,6 +97,8 @@ class _Encoder:
             parts = take_apart(item)
             if parts.tag == "opaque":
                 parts = parts._replace(items=[], cls=None, keys=[type_name(cls)])
+            elif parts.tag == "table":
+                parts = parts._replace(items=parts.items[1:])
             elif parts.tag == "lost":
                 parts = Parts("opaque", [], [type_name(cls)], text=parts.text)
             elif parts.tag == "exception" and not parts.items:

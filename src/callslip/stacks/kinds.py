@@ -15,9 +15,11 @@ import builtins
 import collections
 import dataclasses
 import enum
+import json
 import re
 import sys
 import types
+from contextvars import ContextVar
 from typing import Any, Final, NamedTuple
 
 __all__ = ["OPAQUE_CHARS", "Parts", "is_stream", "opaque_repr", "take_apart", "type_name"]
@@ -27,6 +29,12 @@ OPAQUE_CHARS: Final = 10_000
 
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 _BASES: Final[tuple[Any, ...]] = (str, int, float, bytes, list, dict, set, frozenset, tuple)
+
+
+_LIBRARIES: Final = frozenset({"pandas", "polars", "pyarrow", "numpy"})
+_TABLES_DEEP: Final = 3
+_above: ContextVar[frozenset[int]] = ContextVar("_above", default=frozenset())
+"""The tables that are being taken apart, by id."""
 
 
 class Parts(NamedTuple):
@@ -57,7 +65,12 @@ def take_apart(value: Any) -> Parts:
     if cls is set or cls is frozenset:
         return Parts(cls.__name__, _ordered(value))
     try:
-        found = _standard(value, cls) or _declared(value, cls) or _subclass(value, cls)
+        found = (
+            _standard(value, cls)
+            or _declared(value, cls)
+            or _subclass(value, cls)
+            or _table(value, cls)
+        )
     except Exception:  # noqa: BLE001 - code of the value's own class: then it is opaque, and shown
         found = None
     return found or Parts("opaque", [], text=opaque_repr(value))
@@ -167,6 +180,29 @@ def _subclass(value: Any, cls: type) -> Parts | None:
             return Parts("lost", [plain], cls=cls, text=opaque_repr(value))
         return Parts("subclass", [plain, _variables(value) or None], cls=cls, shown=1)
     return None
+
+
+def _table(value: Any, cls: type) -> Parts | None:
+    """A table, series or array of a library of these: its rows to be seen, its exact form to be kept.
+    One that is inside of itself, or of several others, is opaque there."""
+    above = _above.get()
+    if cls.__module__.partition(".")[0] not in _LIBRARIES or id(value) in above:
+        return None
+    if len(above) == _TABLES_DEEP:  # each is looked at twice: its look, and its exact form
+        return None
+    from callslip.stacks.frames import is_frame, taken  # which stand on this module
+
+    if not is_frame(value):
+        return None
+    token = _above.set(above | {id(value)})
+    try:
+        table = taken(value)
+    finally:
+        _above.reset(token)
+    if table is None:
+        return None
+    form, body, twin = table
+    return Parts("table", [json.loads(body), form, twin], shown=1)
 
 
 def _attribute(value: Any, name: str, default: Any) -> Any:

@@ -146,7 +146,13 @@ class _Walk:
             self.types.add(type_name(type(item)))
         self.keep.append(item)
         frame = self._frame(item, parts, len(parent.done), parent)
-        if frame is None:
+        if frame is None and parts.tag == "table":
+            tree = parts.items[0]
+            size = len(tree) * (1 + len(tree[0]) if tree and hasattr(tree[0], "__len__") else 1) + 1
+            self.finished[known] = (tree, size, _Frame(item, None, [], len(parent.done), parent))
+            parent.size += size
+            parent.done.append(tree)
+        elif frame is None:
             parent.done.append(_named(parts))
         else:
             self.active[known] = frame
