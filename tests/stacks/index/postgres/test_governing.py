@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,27 @@ def test_an_operation_that_is_told_is_two_round_trips(
         proxy.reset()
         index.run(told(op))
         assert (type(op), proxy.round_trips) == (type(op), 2)
+    index.close()
+
+
+def test_a_deletion_by_subject_takes_as_many_round_trips_for_many_rows_as_for_few(
+    url: str, postgres: Postgres, proxy: FaultProxy
+) -> None:
+    index = PostgresIndex(url.replace(f":{postgres.port}/", f":{proxy.port}/"))
+    trips = []
+    for many in (2, 40):
+        for n in range(many):
+            scope = Scope(f"s{n % 3}", "ana", "acme")
+            row = make_row(f"{many} {n}", scope=scope)
+            index.run(replace(insert(row, f"res_{n}"), subjects=("p",)))
+            if n % 2:
+                index.run(ops.Remove("deleted", NOW, "acme", "ana", scope.session, id=f"res_{n}"))
+        proxy.reset()
+        done = index.run(told(auditops.RemoveSubject("acme", "p", NOW, 200)))
+        trips.append(proxy.round_trips)
+        assert (done.results, done.more) == (many // 2, False)
+    assert trips[0] == trips[1]
+    assert index.run(ops.Count("acme")) == ops.Totals(*(0,) * 9)
     index.close()
 
 
