@@ -175,6 +175,27 @@ def test_what_wants_the_id_gets_the_id(session: Session) -> None:
     assert "note takes the data itself" in wrapped(id, id, id, note=id)
 
 
+def test_a_handle_in_a_list_or_by_a_name_is_one_too(session: Session) -> None:
+    first, second = (session.put(f"{REPORT}{n}", tool="t").id for n in (1, 2))
+    sent: list[Any] = []
+
+    @session.offloaded(resolve=["pages", "parts"])
+    def merge(pages: list[str], parts: dict[str, Any], body: Any = None, sources: Any = ()) -> str:
+        sent.append((pages, parts, body, sources))
+        return "merged"
+
+    named = {"head": first, "tail": json.dumps({"result_id": second}), "count": 2}
+    assert merge([first, "as it is", second], named, sources=[first]) == "merged"
+    value = {"head": f"{REPORT}1", "tail": f"{REPORT}2", "count": 2}
+    assert sent == [([f"{REPORT}1", "as it is", f"{REPORT}2"], value, None, [first])]
+    for body in ([1, first], {"page": first}, {"page": json.dumps({"id": first}, indent=1)}):
+        said = merge([], {}, body=body)
+        assert "body takes the data itself" in said
+        assert first in said
+    assert merge([], {}, body={"page_id": first, "page": "res_0123456789"}) == "merged"
+    assert len(sent) == 2, "never the handle itself"
+
+
 def test_a_wrong_name_is_an_error_of_the_caller(session: Session) -> None:
     with pytest.raises(SettingsError, match="no such parameter"):
         session.offloaded(resolve=["repotr"])(lambda report: report)

@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, get_args, get_origin, get_type_hints
 
 from callslip.access import as_it_is_now
@@ -31,8 +32,15 @@ __all__ = ["References", "Resolved"]
 _ID: Final = re.compile(r"\s*[\"'`]?(res_[0-9a-f]{10,40})[\"'`]?\s*")
 _ENVELOPE: Final = re.compile(r'\s*<result (?:[a-z_]+="[^"]*" )*?id="(res_[0-9a-f]{10,40})"')
 _KEYS: Final = frozenset({"$handle", "handle", "saved_to", "result_id", "id"})
+_NAMED: Final = re.compile(rf'\{{\s*"(?:{"|".join(map(re.escape, sorted(_KEYS)))})"')
 _WANTS_ID: Final = re.compile(r"(?:.*_)?(?:ids?|handles?|paths?|files?|refs?|keys?)", re.IGNORECASE)
+_CITES: Final = re.compile(
+    r"(?:.*_)?(?:artifacts|attachments|citations|evidence|references|sources)", re.IGNORECASE
+)
+"""Names of lists that say which results, and do not want what is in them."""
 _NAME_CHARS: Final = 60
+_LOOKED_AT: Final = 1_000
+"""Parts of one argument that are looked at for a handle."""
 
 
 class Resolved:
@@ -105,18 +113,26 @@ class References:
 
     def _one(self, session: Session, name: str, value: Any) -> Flow[Any]:
         if name not in self.opted:
-            id = _handle_in(value)
-            if id is None or (isinstance(value, str) and _WANTS_ID.fullmatch(name)):
-                return value
-            if isinstance(value, str) and "/" in id:
-                return value  # the path of a plain file: a function may well want to open that
-            yield from self._refuse(session, name, id)
+            for place, part in _parts_of(name, value):
+                id = _handle_in(part) if _about(part) else None
+                if id is None or (isinstance(part, str) and _WANTS_ID.fullmatch(place)):
+                    continue
+                if part is not value and _CITES.fullmatch(place):
+                    continue
+                if isinstance(part, str) and "/" in id:
+                    continue  # the path of a plain file: a function may well want to open that
+                yield from self._refuse(session, name, id)
             return value
         if isinstance(value, list):
             found = []
             for item in value:
                 found.append((yield from self._value(session, item, None)))
             return found
+        if isinstance(value, dict) and _handle_in(value) is None:
+            named = {}
+            for key, item in value.items():
+                named[key] = yield from self._value(session, item, None)
+            return named
         return (yield from self._value(session, value, self.opted[name]))
 
     def _value(self, session: Session, value: Any, wanted: Any) -> Flow[Any]:
@@ -141,6 +157,15 @@ class References:
         raise CallslipError(text, for_model=text)
 
 
+def _parts_of(name: str, value: Any) -> Iterable[tuple[str, Any]]:
+    """What an argument may hold a handle in, and the name it has there: itself, or what is in it."""
+    if isinstance(value, list):
+        return [(name, item) for item in value[:_LOOKED_AT]]
+    if isinstance(value, dict) and _handle_in(value) is None:
+        return [(str(key), item) for key, item in islice(value.items(), _LOOKED_AT)]
+    return [(name, value)]
+
+
 def _about(value: Any) -> bool:
     if isinstance(value, str):
         return "res_" in value[:200]
@@ -161,11 +186,7 @@ def _handle_in(value: Any) -> str | None:
         text = value.strip()
         if len(text) < 1_000 and id_in(text):
             return text
-        if (
-            text[:1] != "{"
-            or len(text) > 8_000
-            or not text.startswith(('{"$handle"', '{"saved_to"'))
-        ):
+        if text[:1] != "{" or len(text) > 8_000 or not _NAMED.match(text):
             return None
         try:
             value = json.loads(text)
