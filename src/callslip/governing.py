@@ -214,7 +214,7 @@ class Governing:
         reach = reach_of(tenant, user, session)
         if not isinstance(reason, str):
             raise SettingsError(f"reason={reason!r}: give a string")
-        return do(PlaceHold(*reach, reason, self.settings.actor, self.now()))
+        return (yield from do(PlaceHold(*reach, reason, self.settings.actor, self.now())))
 
     def release(
         self, *, tenant: str = "", user: str | None = None, session: str | None = None
@@ -278,8 +278,9 @@ def _trail(
         if at is not None and not is_number(at) and at not in (-math.inf, math.inf):
             raise SettingsError(f"{name}={at!r}: give seconds since the epoch")
     for name, number in (("after", after), ("limit", limit)):
-        if not isinstance(number, int):
+        if not isinstance(number, int) or isinstance(number, bool):
             raise SettingsError(f"{name}={number!r}: give a whole number")
+    since, until = (None if at is None else float(at) for at in (since, until))
     after, limit = (min(max(number, 0), _MOST) for number in (after, limit))
     return Trail(after, limit, tenant, user, session, id, action, None, since, until)
 

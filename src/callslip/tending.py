@@ -89,7 +89,7 @@ class Tending:
             return
         self._tidied_at = now
         try:
-            yield from upkeep.tidy(self.now())
+            yield from upkeep.tidy((yield from self._clock.sure()))
             yield from self._deliver(limits.DELIVER_SECONDS)
         except StoreUnavailable as error:
             logger.warning("upkeep put off: %s", error)
@@ -118,15 +118,16 @@ class Tending:
 
     def sweep(self) -> None:
         """Turn the results of every expired session into tombstones, and delete what they held."""
-        from callslip.stacks import upkeep
-
-        self.run_flow(upkeep.sweep(self.now()))
+        self.run_flow(self._sweep())
 
     async def asweep(self) -> None:
         """`sweep`, off the event loop."""
+        await self.arun_flow(self._sweep())
+
+    def _sweep(self) -> Flow[int]:
         from callslip.stacks import upkeep
 
-        await self.arun_flow(upkeep.sweep(self.now()))
+        return (yield from upkeep.sweep((yield from self._clock.sure())))
 
     def gc(self, grace_seconds: float = limits.ORPHAN_GRACE_SECONDS) -> Cleaned:
         """Sweep, delete orphans older than `grace_seconds`, deliver the spool, mend counts.
@@ -143,7 +144,7 @@ class Tending:
     def _gc(self, grace_seconds: float) -> Flow[Cleaned]:
         from callslip.stacks import saving, upkeep
 
-        cleaned = yield from upkeep.gc(self.now(), grace_seconds)
+        cleaned = yield from upkeep.gc((yield from self._clock.sure()), grace_seconds)
         if self.settings.plain_folder:
             yield from saving.tidy()
         # Last: where the disk is full, the rest has made room.

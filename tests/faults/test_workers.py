@@ -45,17 +45,39 @@ print("done")
 """
 )
 
+# Before callslip is imported: a store goes by the clock that it found then.
+SET = """
+import time
+own, by = time.time, [float(0)]
+time.time = lambda: own() + by[0]
+"""
+
 AHEAD = (
-    BEGIN
+    SET
+    + BEGIN
     + """
-own = time.time
-time.time = lambda: own() + 5 * 3600
-store = ResultStore(sys.argv[1], payloads=sys.argv[2], spool="", ttl_seconds=3600)
+by[0] = 5 * 3600
+store.sweep()
 session = store.session("ahead")
 mine = session.put(SMALL, tool="t").id
 store.gc()
 assert store.session("a").load(sys.argv[3]) == LARGE
 print(mine)
+"""
+)
+
+IN_BETWEEN = (
+    SET
+    + BEGIN
+    + """
+from callslip import Retention
+store = ResultStore(
+    sys.argv[1], payloads=sys.argv[2], spool="", ttl_seconds=3600, retention=Retention(tools={"brief": 600})
+)
+session = store.session("set")
+for by[0] in (0, 5 * 3600, -5 * 3600, 3 * 365 * 86_400):
+    store._tidied_at = float("-inf")
+    print(session.put(f"{by[0]}", tool="brief").id)
 """
 )
 
@@ -129,4 +151,18 @@ def test_a_worker_whose_clock_is_hours_ahead_ends_nobodys_session(deployment: De
     assert store.session("ahead").load(out.strip()) == SMALL
     (theirs,) = store.session("ahead").list().handles
     assert abs(theirs.created_at - time.time()) < 1800, "it is filed under the index's time"
+    assert_sound(deployment)
+
+
+def test_a_clock_that_is_set_while_a_worker_runs_ends_nothing_either(
+    deployment: Deployment,
+) -> None:
+    store = deployment.worker(ttl_seconds=3600)
+    kept = store.session("a").put(LARGE, tool="t").id
+    worker = started(IN_BETWEEN, deployment)
+    out, told = worker.communicate(timeout=60)
+    assert worker.returncode == 0, told[-800:]
+    assert store.session("a").load(kept) == LARGE
+    theirs = [store.session("set").load(id) for id in out.split()]
+    assert theirs == ["0", "18000", "-18000", "94608000"]
     assert_sound(deployment)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from callslip import limits
 from callslip.errors import StoreUnavailable
 from callslip.stacks.checkops import CheckIndex, IndexFacts
@@ -72,3 +74,30 @@ def test_it_is_asked_now_and_then(monkeypatch: Any) -> None:
     index.clock = 6_000.0
     monkeypatch.setattr(limits, "CLOCK_SECONDS", 0.0)
     assert drive(index, clock.asked(flow(clock))) == 6_000.0
+
+
+def test_it_is_asked_as_soon_as_this_machines_clock_was_set() -> None:
+    index, own = Index(5_000.0), [5_000.0]
+    clock = SharedClock(lambda: own[0], asks=True)
+    drive(index, clock.asked(flow(clock)))
+    for own[0] in (23_000.0, -40_000.0):
+        assert clock.now() == pytest.approx(5_000.0, abs=100), "until then it only goes on"
+        assert drive(index, clock.asked(flow(clock))) == 5_000.0
+    assert index.seen == [CheckIndex, FindPayload] * 3
+    own[0] = 0.0
+    index.away = True
+    with pytest.raises(StoreUnavailable):
+        drive(index, clock.asked(flow(clock)))
+    assert clock.now() == pytest.approx(5_000.0, abs=100)
+
+
+def test_nothing_is_ended_by_a_clock_that_was_never_compared() -> None:
+    index, clock = Index(5_000.0), SharedClock(lambda: 12_200.0, asks=True)
+    index.away = True
+    with pytest.raises(StoreUnavailable):
+        drive(index, clock.sure())
+    index.away = False
+    assert drive(index, clock.sure()) == 5_000.0
+    assert drive(index, clock.sure()) == 5_000.0
+    assert index.seen == [CheckIndex] * 2
+    assert drive(index, SharedClock(lambda: 1.0, asks=False).sure()) == 1.0
