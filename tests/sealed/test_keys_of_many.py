@@ -28,7 +28,7 @@ from callslip.patterns.memory import Memory
 from callslip.patterns.scratchpad import Scratchpad
 from callslip.stacks.index.sealed.master import new_key_file
 from callslip.stacks.index.sealed.ring import Ring
-from callslip.stacks.keyops import AddKey, DropKeys, KeyRow, ListKeys
+from callslip.stacks.keyops import AddKey, DropKeys, KeyRow, ListKeys, SwapKey
 from callslip.stacks.memoryops import GetFact, Remember, Told
 from tests.servers.postgres import Postgres
 
@@ -176,6 +176,20 @@ def test_a_deletion_reaches_what_was_stored_since_the_keys_it_knows_were_destroy
     assert worker.release(tenant="acme", user="ana") == 1
 
 
+def test_a_session_that_is_new_where_an_old_key_is_known_is_read_by_all(
+    place: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker, other = ResultStore(**place), ResultStore(**place)
+    worker.session("a", tenant="acme").put("before")
+    # As long ago as one whose clock is hours behind says it was.
+    monkeypatch.setattr("callslip.stacks.index.sealed.ring._REPLACED_SECONDS", -1.0)
+    other.rotate_keys(sessions=True)
+    other.rotate_keys(sessions=True)
+    kept = worker.session("b", tenant="acme").put("after").id
+    for store in (worker, other, ResultStore(**place)):
+        assert store.session("b", tenant="acme").load(kept) == "after"
+
+
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_a_key_is_added_under_one_that_is_there_and_goes_with_it(
     request: pytest.FixtureRequest, tmp_path: Path, kind: str
@@ -185,11 +199,13 @@ def test_a_key_is_added_under_one_that_is_there_and_goes_with_it(
         where = request.getfixturevalue("postgres").new_database()
     index = ResultStore(where, payloads=tmp_path / "payloads", spool="")._backend.index
     top, low, other = KeyRow("t:a", b"1", 1.0), KeyRow("s:a:x", b"2", 2.0), KeyRow("s:b:x", b"3", 3)
-    assert index.run(AddKey(low, ("t:a", 1.0))) is None
+    assert index.run(AddKey(low, top)) is None
     assert index.run(AddKey(top)) == top
-    assert index.run(AddKey(low, ("t:a", 1.5))) is None, "another's of that name"
-    assert index.run(AddKey(low, ("t:a", 1.0))) == low
-    assert index.run(AddKey(KeyRow("s:a:x", b"4", 4.0), ("t:a", 1.0))) == low
+    assert index.run(AddKey(low, KeyRow("t:a", b"1", 1.5))) is None, "another's of that name"
+    assert index.run(AddKey(low, top)) == low
+    assert index.run(AddKey(KeyRow("s:a:x", b"4", 4.0), top)) == low
+    assert index.run(SwapKey("t:a", b"1", b"5"))
+    assert index.run(AddKey(KeyRow("s:a:y", b"6", 6.0), top)) is None, "it holds another by now"
     index.run(AddKey(other))
     assert index.run(DropKeys([("t:a", 1.5)], "s:a:")) == 0
     assert index.run(DropKeys([("s:a:x", 4.0)])) == 0

@@ -49,11 +49,12 @@ class GetKey(IndexOp["KeyRow | None"]):
 class AddKey(IndexOp["KeyRow | None"]):
     """Add a row, unless one of its name is there; answer the one that is: the first decides.
 
-    With `under`, a name and a time, only while that row is there, made at that time: else None, and
-    nothing is added. Who destroys that row with all `below` it leaves none that was added so."""
+    With `under` only while that row is there, just so: else None, and nothing is added. Who destroys
+    that row with all `below` it leaves none that was added so, and who has exchanged what it holds
+    finds all that ever will be by what it held before."""
 
     row: KeyRow
-    under: tuple[str, float] | None = None
+    under: KeyRow | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,10 +110,8 @@ def _get(db: sqlite3.Connection, op: GetKey) -> KeyRow | None:
 
 def _add(db: sqlite3.Connection, op: AddKey) -> KeyRow | None:
     row = op.row
-    if op.under is not None:
-        above = _get(db, GetKey(op.under[0]))
-        if above is None or above.made_at != op.under[1]:
-            return None
+    if op.under is not None and _get(db, GetKey(op.under.name)) != op.under:
+        return None
     db.execute(
         "INSERT INTO keys (name, wrapped, made_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
         (row.name, row.wrapped, row.made_at),

@@ -21,10 +21,9 @@ def _get(db: Db, op: GetKey) -> KeyRow | None:
 
 def _add(db: Db, op: AddKey) -> KeyRow | None:
     if op.under is not None:
-        name, made_at = op.under
-        # Locked: who destroys it waits, and then sees what was added under it.
-        above = f"SELECT made_at FROM wrapped_keys WHERE {_IS} FOR SHARE"
-        if db.execute(above, (name.encode(),)) != [(made_at,)]:
+        # Locked: who destroys or exchanges it waits, and then sees what was added under it.
+        above = db.execute(f"{_GET} FOR SHARE", (op.under.name.encode(),)).fetchone()
+        if above is None or _row(above) != op.under:
             return None
     db.execute(
         "INSERT INTO wrapped_keys (name, wrapped, made_at) VALUES (%s, %s, %s)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from callslip.limits import KEYS_CACHED
 from callslip.stacks.index.sealed.cipher import Box, Fixed, derived, mac, to_bytes
+from callslip.stacks.keyops import KeyRow
 
 
 class Tenant:
@@ -16,11 +17,13 @@ class Tenant:
         secret: bytes,
         keys: dict[int, bytes],
         digests: bytes,
-        made_at: float = 0.0,
+        row: KeyRow | None = None,
     ) -> None:
         self.name = name
         self.token = token
-        self.made_at = made_at
+        self.row = row
+        """What it was opened from; None of a tenant that has no keys."""
+        self.made_at = 0.0 if row is None else row.made_at
         self.secret = secret
         self.keys = keys
         """By generation; what wraps the keys of sessions."""

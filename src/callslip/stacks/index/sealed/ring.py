@@ -175,7 +175,7 @@ class Ring:
             from_token(held["secret"]),
             {int(generation): from_token(key) for generation, key in held["keys"].items()},
             from_token(held["digests"]),
-            row.made_at,
+            row,
         )
         return self._known.keep(row.name, tenant)
 
@@ -198,14 +198,14 @@ class Ring:
 
     def make_session(self, scope: Scope, tenant: Tenant) -> SessionKey:
         """The keys of a session, in tokens, made if there are none. Raises `Stale`: what a tenant
-        wraps whose own keys were destroyed meanwhile, nobody would ever open."""
+        wraps whose own keys were destroyed or exchanged meanwhile, nobody might ever open."""
         found = self.session(scope, tenant)
         if found is None:
-            name, above = _name(scope), f"t:{tenant.token}"
+            name = _name(scope)
             row = KeyRow(name, _sealed_by(tenant, name, fresh()), self._clock())
-            added = self._index.run(AddKey(row, (above, tenant.made_at)))
+            added = None if tenant.row is None else self._index.run(AddKey(row, tenant.row))
             if added is None:
-                self.drop([above])
+                self.drop([f"t:{tenant.token}"])
                 raise Stale
             found = self._session_in(added, tenant)
         return found
