@@ -648,3 +648,38 @@ def test_acting_shares_connections_and_memory_and_can_be_pickled(store: ResultSt
     assert replace(plain.settings, actor="") == ResultStore("somewhere", audit=True).settings
     with pytest.raises(SettingsError):
         store.acting(7)  # type: ignore[arg-type]
+
+
+def test_the_deletion_of_a_tenant_ends_though_its_workers_go_on(
+    store: ResultStore, clock: Clock
+) -> None:
+    for n in range(5):
+        store.session(f"s{n}", tenant="acme").put(f"before {n}")
+    index, count = store._backend.index, 0
+
+    class Busy:
+        def run(self, op: Any, /) -> Any:
+            nonlocal count
+            answer = index.run(op)
+            inner = getattr(op, "op", op)
+            if isinstance(inner, ops.Remove) and inner.session is not None:
+                count += 1
+                assert count < 50, "it goes on for ever"
+                clock.at += 1
+                other = ResultStore(store.settings.url, spool="", clock=clock)
+                other.session(inner.session, tenant="acme").put(f"meanwhile {count}")
+                other.close()
+            return answer
+
+    store._backend.index = Busy()
+    assert store.delete(tenant="acme") >= 5
+    assert store.stats(tenant="acme").results == 0
+
+
+def test_odd_arguments_of_the_audit_are_answered_or_refused(store: ResultStore) -> None:
+    store.session("run").put("x")
+    assert store.audit(since=10**30) == store.audit(until=-(10**30)) == []
+    assert len(store.audit(since=-(10**30), until=10**30)) == 1
+    for wrong in ({"after": True}, {"limit": True}, {"since": 10**400}):
+        with pytest.raises(SettingsError, match="give"):
+            store.audit(**wrong)

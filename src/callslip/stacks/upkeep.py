@@ -117,8 +117,13 @@ def remove(op: Remove) -> Flow[int]:
         # A whole tenant goes session by session: one transaction would keep others waiting. Where a
         # hold reaches into it, none of them goes, and the last operation says so.
         held = yield from do(HeldBy(op.tenant))
-        while not held and (found := (yield from do(Sessions(_BATCH, tenant=op.tenant)))):
-            for scope, _, _ in found:
+        while not held:
+            # Those that are written to meanwhile are left to the last: new ones come as fast.
+            found = yield from do(Sessions(_BATCH, tenant=op.tenant))
+            before = [scope for scope, active_at, _ in found if active_at <= op.now]
+            if not before:
+                break
+            for scope in before:
                 part = replace(op, user=scope.user, session=scope.session)
                 removed += yield from do(part)
     removed += yield from do(op)

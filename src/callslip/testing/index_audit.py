@@ -169,6 +169,21 @@ class AuditContract:
         assert index.run(ops.Count()).tombstones == 0
         assert index.run(auditops.Trail(found[-1].n, 9)) == []
 
+    def test_what_ran_out_and_is_stored_again_was_not_deleted(self) -> None:
+        index = self.open()
+        timed = replace(insert(make_row(), "res_a"), expires_at=NOW + 10)
+        _told(index, timed)
+        _told(index, replace(timed, now=NOW + 20, expires_at=NOW + 30))
+        _told(index, replace(insert(make_row("b"), "res_b", ttl=10.0), now=NOW + 20))
+        _told(index, replace(insert(make_row("b"), "res_b"), now=NOW + 40))
+        for id in ("res_a", "res_b"):
+            found = index.run(auditops.Trail(0, 9, id=id))
+            assert [(e.action, e.outcome) for e in found] == [
+                ("stored", "done"), ("expired", "done"), ("stored", "done"), ("erased", "kept")
+            ]  # fmt: skip
+        assert index.run(ops.Count()).tombstones == 0
+        assert index.run(ops.Repair(mend=False)) == []
+
     def test_facts_are_told_held_and_deleted_by_subject(self) -> None:
         index = self.open()
         space = ("acme", "ana")

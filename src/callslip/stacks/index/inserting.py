@@ -28,7 +28,9 @@ def insert(db: sqlite3.Connection, op: ops.Insert) -> ops.Inserted | None:
                 # The row of an earlier life makes room. Holding its payload meanwhile keeps the trigger
                 # from releasing what the new row needs.
                 db.execute("UPDATE payloads SET refs = refs + 1 WHERE n = ?", (payload,))
-                db.execute("DELETE FROM results WHERE session = ? AND seq = ?", (session.n, ended))
+                # By the way of a tombstone: it ran out, and nobody deleted it.
+                retention.bury(db, session.n, ended, ended + 1, "expired", op.now, 1)
+                db.execute("DELETE FROM tombstones WHERE session = ? AND id = ?", (session.n, id))
             _add_row(db, op, session, payload, id)
             if ended is not None:
                 db.execute("UPDATE payloads SET refs = refs - 1 WHERE n = ?", (payload,))

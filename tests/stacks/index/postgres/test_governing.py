@@ -14,6 +14,7 @@ from callslip import LegalHold, ResultStore, StoreUnavailable
 from callslip.handle import Scope
 from callslip.stacks import auditops, ops
 from callslip.stacks.index.postgres import PostgresIndex
+from callslip.stacks.index.postgres.server import Server
 from callslip.stacks.telling import Teller
 from callslip.testing.index import HOME, NOW, insert, make_row
 from tests.servers.postgres import Postgres
@@ -78,6 +79,35 @@ def test_a_deletion_by_subject_takes_as_many_round_trips_for_many_rows_as_for_fe
     assert trips[0] == trips[1]
     assert index.run(ops.Count("acme")) == ops.Totals(*(0,) * 9)
     index.close()
+
+
+def test_the_removal_of_a_tenant_follows_nobody_who_opens_sessions_meanwhile(
+    opens: Opens, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = opens()
+    opened = 0
+
+    def more() -> None:
+        nonlocal opened
+        assert opened < 400, "it goes on for ever"
+        for _ in range(50):
+            opened += 1
+            scope = Scope(f"s{opened}", "ana", "acme")
+            index.run(insert(make_row(str(opened), scope=scope), "res_a"))
+
+    more()
+    transact = Server.transact
+
+    def meanwhile(server: Server, *given: Any, **named: Any) -> Any:
+        answer = transact(server, *given, **named)
+        if isinstance(answer, tuple):  # a part of the removal
+            more()
+        return answer
+
+    monkeypatch.setattr(Server, "transact", meanwhile)
+    assert index.run(ops.Remove("deleted", NOW, "acme", "ana", tombstones=False)) >= 50
+    monkeypatch.undo()
+    assert index.run(ops.Get(Scope("s50", "ana", "acme"), "res_a", NOW)) is None
 
 
 def test_who_goes_on_behind_the_last_entry_misses_none(opens: Opens) -> None:

@@ -40,8 +40,8 @@ def _remove(server: Server, op: Remove) -> int:
             return int(holding.unless_held(db, f"SELECT remove_one({_marks(7)})", values)[0])
 
         return server.transact(one, tenant=tenant, again=False)
-    gone, after = 0, 0
-    while after is not None:
+    gone, after, last = 0, 0, None
+    while after is not None and (last is None or after < last):
 
         def some(db: Db, after: int = after) -> tuple[int, int | None]:
             values = (tenant, user, name, op.why, op.now, op.tombstones, after, BATCH)
@@ -50,10 +50,18 @@ def _remove(server: Server, op: Remove) -> int:
 
         went, after = server.transact(some, tenant=tenant, again=False)  # type: ignore[assignment]
         gone += went
+        if last is None and after is not None:
+            # What is opened from here on came after: who opens sessions all the time would be
+            # followed for ever.
+            last = server.transact(_last, tenant=None, again=True)
     if op.session is None and not op.tombstones:
         namespace = (op.tenant,) if op.user is None else (op.tenant, op.user)
         memory.forget_below(server, namespace)
     return gone
+
+
+def _last(db: Db) -> int:
+    return int(db.finish("SELECT coalesce(max(n), 0) FROM sessions")[0][0])
 
 
 def sweep(server: Server, op: Sweep) -> bool:

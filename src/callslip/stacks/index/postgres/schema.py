@@ -18,6 +18,7 @@ from callslip.stacks.index.postgres.base_schema import BASE
 from callslip.stacks.index.postgres.key_schema import KEYS
 from callslip.stacks.index.postgres.memory_schema import MEMORY
 from callslip.stacks.index.postgres.read_schema import READS
+from callslip.stacks.index.postgres.revive_schema import REVIVED
 from callslip.stacks.index.postgres.share_schema import SHARES
 from callslip.stacks.index.postgres.transaction import Db
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from callslip.stacks.index.address import Address
     from callslip.stacks.index.postgres.pool import Connection
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (BASE, MEMORY, AUDIT, SHARES, KEYS, READS)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (BASE, MEMORY, AUDIT, SHARES, KEYS, READS, REVIVED)
 """Each entry brings a schema from its position to the next version. Append, never edit."""
 
 
