@@ -324,3 +324,33 @@ def test_what_is_made_to_be_hard_to_look_through_is_hidden_in_the_time_of_a_look
     found = masker.add(text.encode()) + masker.finish()
     assert b"111" not in found
     assert b'"ssn": "1"' not in found
+
+
+@pytest.mark.parametrize("marked", [True, False])
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+@pytest.mark.parametrize("step", [None, 7, 4096])
+def test_a_text_of_wide_characters_is_masked_as_what_it_says(
+    encoding: str, marked: bool, step: int | None
+) -> None:
+    said = "id,ssn\r\n" + "".join(f"{n},x-{n} 😀\r\n" for n in range(600))
+    raw = (("\ufeff" if marked else "") + said).encode(encoding)
+    masker = Masker(mask_of({"ssn": hidden}), raw[:HEAD_BYTES], "bytes", "bytes", None if step else raw)
+    blocks = [raw[at : at + (step or len(raw))] for at in range(0, len(raw), step or len(raw))]
+    found = b"".join(map(masker.add, blocks)) + masker.finish()
+    assert masker.changed
+    assert b"x" not in found
+    assert found.decode().splitlines()[500] == f"499,{HIDDEN}"
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"a,ssn\n1,\0\0\0\n",
+        b"\0" * 5_000,
+        bytes(range(256)) * 40,
+        b"\x89PNG\r\n\x1a\n" + b"\0a" * 99,
+    ],
+)
+def test_bytes_with_nul_that_are_no_wide_text_stay_as_they_are(raw: bytes) -> None:
+    masker = Masker(mask_of({"other": hidden}), raw, "bytes", "bytes", raw)
+    assert masker.add(raw) + masker.finish() == raw

@@ -14,9 +14,11 @@ from callslip.stacks.hiding.fields import Fields, Said
 from callslip.stacks.hiding.headers import Headers
 from callslip.stacks.hiding.scan import HIDDEN
 from callslip.stacks.hiding.tables import Columns, mark_of, shown_table
+from callslip.stacks.hiding.wide import decoder_of
 from callslip.stacks.recognise import LOOKED_INTO_BYTES, recognise
 from callslip.stacks.recognise.base import Recogniser
 from callslip.stacks.recognise.tables import Table
+from callslip.stacks.sniff import sniff
 
 __all__ = ["HELD_MOST", "Mask", "Masker", "mask_of"]
 
@@ -63,7 +65,15 @@ class Masker:
     def __init__(
         self, mask: Mask | None, head: bytes, source: Source, form: str, whole: bytes | None
     ) -> None:
-        self.changed = False
+        self._decoder = None
+        if mask is not None and source == "bytes" and sniff(head, source, form)[0] != "media":
+            self._decoder = decoder_of(head)
+        self.changed = self._decoder is not None
+        if self._decoder is not None:
+            head = self._narrow(head, final=False)
+            self._decoder.reset()
+            whole = None if whole is None else self._narrow(whole, final=True)
+            self._decoder.reset()
         self._mask = mask
         self._errors = "surrogatepass" if source == "str" else "surrogateescape"
         self._found: Recogniser = recognise(head, source, form, whole)
@@ -89,11 +99,18 @@ class Masker:
 
     def add(self, block: bytes) -> bytes:
         """Take the next bytes."""
-        return self._given(block, final=False)
+        return self._given(self._narrow(block, final=False), final=False)
 
     def finish(self) -> bytes:
         """The content is at its end."""
-        return self._given(b"", final=True)
+        return self._given(self._narrow(b"", final=True), final=True)
+
+    def _narrow(self, block: bytes, *, final: bool) -> bytes:
+        """A text of wide characters as UTF-8, in which a mask is looked for."""
+        if self._decoder is None:
+            return block
+        text = self._decoder.decode(block, final)
+        return text.removeprefix("\ufeff").encode("utf-8", "replace")
 
     def _given(self, block: bytes, *, final: bool) -> bytes:
         mask = self._mask
