@@ -334,7 +334,9 @@ def test_a_text_of_wide_characters_is_masked_as_what_it_says(
 ) -> None:
     said = "id,ssn\r\n" + "".join(f"{n},x-{n} 😀\r\n" for n in range(600))
     raw = (("\ufeff" if marked else "") + said).encode(encoding)
-    masker = Masker(mask_of({"ssn": hidden}), raw[:HEAD_BYTES], "bytes", "bytes", None if step else raw)
+    masker = Masker(
+        mask_of({"ssn": hidden}), raw[:HEAD_BYTES], "bytes", "bytes", None if step else raw
+    )
     blocks = [raw[at : at + (step or len(raw))] for at in range(0, len(raw), step or len(raw))]
     found = b"".join(map(masker.add, blocks)) + masker.finish()
     assert masker.changed
