@@ -146,6 +146,19 @@ def test_a_throttled_request_is_made_again(s3: Moto, way: FaultProxy) -> None:
     assert caught.value.reason == "failed"
 
 
+def test_nothing_is_deleted_from_a_container_that_is_not_there(
+    azure: Azurite,
+) -> None:
+    store = open_payloads("az://not-there/p")
+    for keys in ([key("a")], [key("a"), key("b")]):
+        with pytest.raises(StoreUnavailable, match="there is no such container"):
+            store.run(DeleteObjects(keys))
+    store = open_payloads(azure.url("p"))
+    store.run(PutObject(key("b"), [b"1"]))
+    store.run(DeleteObjects([key("a"), key("b"), key("c")]))
+    assert store.run(ListObjects(None, 9)) == []
+
+
 def test_a_bucket_that_is_not_there_is_no_damage(s3: Moto) -> None:
     store = open_payloads("s3://no-such-bucket/p")
     for op in every_operation():
