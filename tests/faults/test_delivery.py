@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from callslip import ResultStore, StoreUnavailable, limits
+from callslip import HandleGone, ResultStore, Retention, StoreUnavailable, limits
 from callslip.stacks import ops, upkeep
 from callslip.stacks.breaker import Breaker
 from callslip.testing.faults import FaultyBackend
@@ -68,6 +68,26 @@ def test_what_waits_for_its_delivery_does_not_run_out(tmp_path: Path) -> None:
     assert store.gc().delivered == 1
     (handle,) = session.list().handles
     assert session.load(handle.id) == LARGE
+
+
+@pytest.mark.parametrize("apart", [-5 * 3_600, 3 * 365 * 86_400, 0])
+def test_what_was_delivered_has_its_tools_time_from_there_whatever_the_clock_was(
+    tmp_path: Path, apart: int
+) -> None:
+    now = [1e9 + apart]
+    store = ResultStore(tmp_path, clock=lambda: now[0], retention=Retention(tools={"brief": 600}))
+    index = store._backend.index
+    store._backend.index = FaultyBackend(index, only=ops.Insert, times=None)
+    session = store.session("a")
+    session.offload(LARGE, tool="brief")
+    store._backend.index, now[0] = index, 1e9
+    assert store.gc().delivered == 1
+    (handle,) = session.list().handles
+    assert session.load(handle.id) == LARGE
+    assert handle.created_at <= 1e9
+    now[0] += 601
+    with pytest.raises(HandleGone):
+        session.load(handle.id)
 
 
 def test_a_full_spool_takes_no_more_and_what_it_has_arrives(

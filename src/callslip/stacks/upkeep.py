@@ -233,7 +233,7 @@ class Terms:
     ttl_of: Callable[[str], float | None]
     """Of a tenant's sessions."""
     runs_out: Callable[[str, float], float | None]
-    """When a result of a tool that was stored then runs out by itself."""
+    """When a result of a tool that is stored then runs out by itself."""
     quota: Quota
     plain: bool = False
     """Whether each result has an object of its own, and a plain file."""
@@ -328,7 +328,10 @@ def _delivered(spool: Runs, row: Result, now: float, terms: Terms) -> Flow[Resul
             yield from do(DeleteObjects([key_of_try]))
             raise StoreUnavailable(f"a delivery of {payload.packed} bytes was cut", reason="failed")
         yield from mend(row.scope.tenant, payload)
-    ttl, runs_out = terms.ttl_of(row.scope.tenant), terms.runs_out(row.tool, row.created_at)
+    # From here on: what waits does not run out, and the clock of a worker that had not reached the
+    # index may have been any.
+    row = replace(row, created_at=min(row.created_at, now))
+    ttl, runs_out = terms.ttl_of(row.scope.tenant), terms.runs_out(row.tool, now)
     try:
         inserted = yield from do(Insert(row, ids, ttl, terms.quota, now, runs_out, subjects))
     except CallslipError as error:
