@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 logger = logging.getLogger("callslip")
 
+_LETS_NOTHING_GO = ("permission denied", "failed")
+"""Why a store that works may refuse to delete: a right that is missing, an object that is locked.
+That is no reason not to deliver to it what waits."""
+
 
 class Tending:
     """What `ResultStore` inherits: it has settings and a backend, and runs flows on it."""
@@ -89,7 +93,12 @@ class Tending:
             return
         self._tidied_at = now
         try:
-            yield from upkeep.tidy((yield from self._clock.sure()))
+            try:
+                yield from upkeep.tidy((yield from self._clock.sure()))
+            except StoreUnavailable as error:
+                if error.reason not in _LETS_NOTHING_GO:
+                    raise
+                logger.warning("upkeep put off: %s", error)
             yield from self._deliver(limits.DELIVER_SECONDS)
         except StoreUnavailable as error:
             logger.warning("upkeep put off: %s", error)
@@ -143,12 +152,21 @@ class Tending:
 
     def _gc(self, grace_seconds: float) -> Flow[Cleaned]:
         from callslip.stacks import saving, upkeep
+        from callslip.stacks.upkeep import Cleaned
 
-        cleaned = yield from upkeep.gc((yield from self._clock.sure()), grace_seconds)
+        cleaned, refused = Cleaned(), None
+        try:
+            cleaned = yield from upkeep.gc((yield from self._clock.sure()), grace_seconds)
+        except StoreUnavailable as error:
+            if error.reason not in _LETS_NOTHING_GO:
+                raise
+            refused = error
         if self.settings.plain_folder:
             yield from saving.tidy()
         # Last: where the disk is full, the rest has made room.
         delivered = yield from self._deliver()
+        if refused is not None:
+            raise refused
         return replace(cleaned, delivered=delivered)
 
     def verify(self, progress: Callable[[int], object] | None = None) -> Findings:

@@ -70,6 +70,27 @@ def test_what_waits_for_its_delivery_does_not_run_out(tmp_path: Path) -> None:
     assert session.load(handle.id) == LARGE
 
 
+@pytest.mark.parametrize("by", ["gc", "put"])
+def test_a_store_that_lets_nothing_be_deleted_takes_what_waits(tmp_path: Path, by: str) -> None:
+    store = spooled(tmp_path, [LARGE])
+    payloads = store._backend.payloads
+    refused = StoreUnavailable("a right is missing", reason="permission denied")
+    store._backend.payloads = FaultyBackend(
+        payloads, only=ops.DeleteObjects, times=None, fault=refused
+    )
+    store._spooled = False  # the put below is not to deliver yet
+    gone = store.session("old").put(f"old {LARGE}", tool="t")
+    store.session("old").delete(gone.id)
+    store._spooled = True
+    if by == "gc":
+        with pytest.raises(StoreUnavailable, match="a right is missing"):
+            store.gc()
+    else:
+        store.session("b").put("next", tool="t")
+    (handle,) = store.session("s0").list().handles
+    assert store.session("s0").load(handle.id) == LARGE
+
+
 @pytest.mark.parametrize("apart", [-5 * 3_600, 3 * 365 * 86_400, 0])
 def test_what_was_delivered_has_its_tools_time_from_there_whatever_the_clock_was(
     tmp_path: Path, apart: int
