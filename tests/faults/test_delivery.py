@@ -91,6 +91,28 @@ def test_a_store_that_lets_nothing_be_deleted_takes_what_waits(tmp_path: Path, b
     assert store.session("s0").load(handle.id) == LARGE
 
 
+def test_an_object_too_many_that_cannot_be_deleted_is_left_to_gc(tmp_path: Path) -> None:
+    store = spooled(tmp_path, [LARGE, f"another {LARGE}"])
+    store._spooled = False
+    payloads = store._backend.payloads
+    store._backend.payloads = FaultyBackend(payloads, only=ops.DeleteObjects, times=None)
+    known = [store.session("k").put(iter([LARGE]), tool="t", call_id=str(n)) for n in range(2)]
+    assert [store.session("k").load(handle.id) for handle in known] == [LARGE, LARGE]
+    store._spooled = True
+    store.session("k").put("next", tool="t")
+    texts = [store.session(f"s{n}").load(_only(store, f"s{n}")) for n in range(2)]
+    assert texts == [LARGE, f"another {LARGE}"]
+    store._backend.payloads = payloads
+    # Two of before the index was back, the second stream's, and the one that was delivered.
+    assert store.verify().orphans == 4
+    assert store.gc(grace_seconds=0).orphans == 4
+
+
+def _only(store: ResultStore, session: str) -> str:
+    (handle,) = store.session(session).list().handles
+    return handle.id
+
+
 @pytest.mark.parametrize("apart", [-5 * 3_600, 3 * 365 * 86_400, 0])
 def test_what_was_delivered_has_its_tools_time_from_there_whatever_the_clock_was(
     tmp_path: Path, apart: int

@@ -43,7 +43,7 @@ from callslip.stacks.ops import (
 from callslip.stacks.packing import digests
 from callslip.stacks.reader import Caches, open_reader
 from callslip.stacks.saving import save
-from callslip.stacks.writing import Call, digest_key, end_of, ids_for, new_key
+from callslip.stacks.writing import Call, digest_key, end_of, ids_for, let_go, new_key
 
 _BATCH = 200
 _LISTED = 1000
@@ -336,12 +336,12 @@ def _delivered(spool: Runs, row: Result, now: float, terms: Terms) -> Flow[Resul
         inserted = yield from do(Insert(row, ids, ttl, terms.quota, now, runs_out, subjects))
     except CallslipError as error:
         if payload.key is not None and not _may_pass(error):  # nothing refers to the object
-            yield from do(DeleteObjects([payload.key]))
+            yield from let_go(payload.key)
         raise
     if inserted is None:
         raise StoreUnavailable("the index refused a payload that it was given", reason="failed")
     if payload.key is not None and not inserted.adopted:
-        yield from do(DeleteObjects([payload.key]))
+        yield from let_go(payload.key)
     if terms.plain:
         yield from save(inserted.result, Caches())
     return inserted.result

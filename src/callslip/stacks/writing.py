@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -306,7 +307,7 @@ def write(
         result = replace(result, id=ids[0])
         if not wanted(result):
             if key:
-                yield from do(DeleteObjects([key]))
+                yield from let_go(key)
             return None
         op = Insert(result, ids, ttl, quota, now, expires_at, call.subjects)
         inserted, known = None, streams
@@ -330,14 +331,21 @@ def write(
         if inserted is None:
             raise StoreUnavailable("the index refused a payload that it was given", reason="failed")
         if key and not inserted.adopted:
-            yield from do(DeleteObjects([key]))
+            yield from let_go(key)
         return inserted
     except StoreUnavailable as error:
         if packing.error is not None:
             raise packing.error from error
         if key and error.reason == "over quota":  # a sure refusal: nothing refers to the object
-            yield from do(DeleteObjects([key]))
+            yield from let_go(key)
         raise
+
+
+def let_go(key: str) -> Flow[None]:
+    """Delete an object that nothing refers to. What was done is done: one that cannot be deleted now
+    is an orphan, which `gc` removes."""
+    with suppress(StoreUnavailable):
+        yield from do(DeleteObjects([key]))
 
 
 def new_key(scope: Scope, digests: bytes) -> str:
