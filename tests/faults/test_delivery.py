@@ -91,6 +91,35 @@ def test_a_store_that_lets_nothing_be_deleted_takes_what_waits(tmp_path: Path, b
     assert store.session("s0").load(handle.id) == LARGE
 
 
+class _Locked:
+    """A payload store that keeps one object, whatever it is asked with."""
+
+    def __init__(self, inner: ops.Runs) -> None:
+        self.inner = inner
+        self.key = ""
+
+    def run(self, op: ops.Op[Any], /) -> Any:
+        if isinstance(op, ops.DeleteObjects) and self.key in op.keys:
+            raise StoreUnavailable("it is locked", reason="failed")
+        return self.inner.run(op)
+
+
+def test_an_object_that_the_store_keeps_keeps_no_other(tmp_path: Path) -> None:
+    store = ResultStore(tmp_path, spool="", audit=True)
+    locked = _Locked(store._backend.payloads)
+    ids = [store.session("a").put(f"{n}{LARGE}", tool="t").id for n in range(4)]
+    for _, payload, _ in store._backend.index.run(ops.Payloads(None, 9)):
+        locked.key = payload.key or ""
+    store._backend.payloads = locked
+    store.session("a").close()
+    assert [entry.id in ids for entry in store.proof(session="a").pending] == [True]
+    with pytest.raises(StoreUnavailable, match="locked"):
+        store.gc()
+    locked.key = ""
+    assert store.gc().released == 1
+    assert store.proof(session="a").complete
+
+
 def test_an_object_too_many_that_cannot_be_deleted_is_left_to_gc(tmp_path: Path) -> None:
     store = spooled(tmp_path, [LARGE, f"another {LARGE}"])
     store._spooled = False

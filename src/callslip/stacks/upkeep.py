@@ -48,6 +48,8 @@ from callslip.stacks.writing import Call, digest_key, end_of, ids_for, let_go, n
 _BATCH = 200
 _LISTED = 1000
 """Objects of one listing: what an object store answers in one request."""
+_KEPT = 10
+"""Objects that a store keeps, of those that it is asked to delete one by one, before it is left."""
 _NAMED = 3
 """Results that a finding of `verify` names."""
 
@@ -86,23 +88,48 @@ class Findings:
 def tidy(now: float) -> Flow[None]:
     """A bounded share of the sweep, and of the deletion of what it released."""
     yield from do(Sweep(now, limits.SWEEP_ROWS, limits.SWEEP_MILLISECONDS))
-    yield from drain(now, limit=limits.SWEEP_ROWS)
+    yield from drain(now, limit=limits.SWEEP_ROWS, singly=False)
 
 
-def drain(now: float, limit: int | None = None) -> Flow[int]:
+def drain(now: float, limit: int | None = None, *, singly: bool = True) -> Flow[int]:
     """Delete the objects of released payloads, up to `limit`; answer how many.
 
     An object is struck off the list only after it is deleted: a crash between repeats the deletion.
+    One that the store keeps, as it is locked, is raised once all others are gone; `singly` allows the
+    request for each that this takes.
     """
     done = 0
     while limit is None or done < limit:
         keys = yield from do(Garbage(_BATCH if limit is None else min(_BATCH, limit - done)))
         if not keys:
             break
-        yield from do(DeleteObjects(keys))
+        try:
+            yield from do(DeleteObjects(keys))
+        except StoreUnavailable as error:
+            if not singly or len(keys) == 1 or error.reason not in ("failed", "permission denied"):
+                raise
+            keys = yield from _one_by_one(keys)
+            if not keys:
+                raise
         yield from do(Forget(keys, now))
         done += len(keys)
     return done
+
+
+def _one_by_one(keys: Sequence[str]) -> Flow[list[str]]:
+    """Delete objects of which the store refuses some; answer those that went."""
+    gone: list[str] = []
+    kept = 0
+    for key in keys:
+        try:
+            yield from do(DeleteObjects([key]))
+        except StoreUnavailable:
+            kept += 1
+            if kept > _KEPT + len(gone):  # all of them, as it seems
+                break
+        else:
+            gone.append(key)
+    return gone
 
 
 def remove(op: Remove) -> Flow[int]:
