@@ -76,8 +76,8 @@ def _stamp(path: str) -> tuple[int, ...]:
 def options(scheme: str) -> dict[str, Any]:
     """What `obstore.store.from_url` is given for a URL of that scheme.
 
-    Raises SettingsError for a profile that is not there and an endpoint that is no URL, and StoreUnavailable (`permission denied`)
-    where no credentials are to be had.
+    Raises SettingsError for a profile that is not there and an endpoint that is no URL, and
+    StoreUnavailable (`permission denied`) where no credentials are to be had.
     """
     if scheme == "memory":
         return {}
