@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import itertools
 
 import pytest
 
 pytest_plugins = ["tests.servers.plugin"]
 
 
+_numbers = itertools.count(1)
+
+
 @pytest.fixture(autouse=True)
 def _own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder: Path = tmp_path_factory.mktemp("state")
+    # Only named: most tests need none, and each folder made there is looked at by all later ones.
+    folder = tmp_path_factory.getbasetemp() / "state" / str(next(_numbers))
     monkeypatch.setenv("XDG_STATE_HOME", str(folder))
 
 
