@@ -142,7 +142,8 @@ class Tending:
         """Sweep, delete orphans older than `grace_seconds`, deliver the spool, mend counts.
 
         Of what others are storing meanwhile the object comes first: an orphan until its row is there.
-        So 0 seconds are for when nobody writes. A spool that cannot be used is raised (`StoreUnavailable`) once all else is done.
+        So 0 seconds are for when nobody writes. A spool that cannot be used is raised
+        (`StoreUnavailable`) once all else is done.
         """
         return self.run_flow(self._gc(grace_seconds))
 
